@@ -1,0 +1,25 @@
+"""Let torch load fairseq's checkpoints without letting a file run code.
+
+torch 2.6 and later unpickle with ``weights_only=True`` and refuse every type that is not known to
+be harmless. fairseq's checkpoints hold ``argparse.Namespace`` and, where a best metric is tracked,
+numpy scalars. Exactly those are allowed here; ``weights_only`` stays on, so a checkpoint from
+elsewhere is refused if it holds anything more.
+"""
+
+import argparse
+
+import numpy
+import torch
+
+
+def harmless_types():
+    """What fairseq's checkpoints hold besides tensors and plain Python values."""
+    scalar, _ = numpy.float64(0).__reduce__()
+    dtypes = {type(numpy.dtype(kind)) for kind in ("float64", "float32", "int64", "int32", "bool")}
+    return [argparse.Namespace, scalar, numpy.dtype, *sorted(dtypes, key=lambda t: t.__name__)]
+
+
+def allow_fairseq_checkpoints() -> None:
+    """Tell torch about them. Does nothing before torch 2.5, which cannot be told."""
+    if hasattr(torch.serialization, "add_safe_globals"):
+        torch.serialization.add_safe_globals(harmless_types())

@@ -1,0 +1,98 @@
+"""One encoder layer that takes the attention scores of the layer below and returns its own."""
+
+from typing import Optional, Tuple
+
+import torch
+from fairseq.modules.transformer_layer import TransformerEncoderLayerBase
+from torch import Tensor
+
+from .residual_attention import ResidualMultiheadAttention
+
+# fairseq 0.12.2 keeps a second copy of each layer's weights for an inference path of its own.
+# Training never gives them a gradient, and that path would bypass the residual scores.
+FAST_PATH_PARAMETERS = tuple(
+    f"{module}_{parameter}"
+    for module in ("in_proj", "out_proj", "fc1", "fc2")
+    for parameter in ("weight", "bias")
+)
+
+
+class RealFormerEncoderLayer(TransformerEncoderLayerBase):
+    """fairseq's encoder layer with residual scores in its self-attention.
+
+    Args:
+        cfg: ``RealFormerConfig``
+    """
+
+    def __init__(self, cfg):
+        super().__init__(cfg)
+        for name in FAST_PATH_PARAMETERS:
+            self._parameters.pop(name, None)
+
+    def build_self_attention(self, embed_dim, cfg):
+        return ResidualMultiheadAttention(
+            embed_dim,
+            cfg.encoder.attention_heads,
+            residual_attention=cfg.residual_attention_of("encoder"),
+            dropout=cfg.attention_dropout,
+            self_attention=True,
+            q_noise=self.quant_noise,
+            qn_block_size=self.quant_noise_block_size,
+            xformers_att_config=cfg.encoder.xformers_att_config,
+        )
+
+    def forward(
+        self,
+        x: Tensor,
+        encoder_padding_mask: Optional[Tensor],
+        attn_mask: Optional[Tensor] = None,
+        previous_scores: Optional[Tensor] = None,
+        layers_traversed: int = 0,
+    ) -> Tuple[Tensor, Optional[Tensor]]:
+        """As ``fairseq/modules/transformer_layer.py``, plus the scores.
+
+        Args:
+            x: ``(T, B, C)``
+            encoder_padding_mask: ``(B, T)``, true at padding
+            attn_mask: ``(T, T)``, non-zero where attention is not allowed
+            previous_scores: of the layer below, ``(B * heads, T, T)``, or None
+            layers_traversed: encoder layers computed before this one
+
+        Returns:
+            output ``(T, B, C)`` and scores ``(B * heads, T, T)``, or None without a chain
+        """
+        if attn_mask is not None:
+            attn_mask = torch.zeros_like(attn_mask, dtype=x.dtype).masked_fill(
+                attn_mask.to(torch.bool), float("-inf")
+            )
+        residual = x
+        if self.normalize_before:
+            x = self.self_attn_layer_norm(x)
+        x, _, scores = self.self_attn(
+            query=x,
+            key=x,
+            value=x,
+            key_padding_mask=encoder_padding_mask,
+            need_weights=False,
+            attn_mask=attn_mask,
+            previous_scores=previous_scores,
+            layers_traversed=layers_traversed,
+        )
+        x = self.residual_connection(self.dropout_module(x), residual)
+        if not self.normalize_before:
+            x = self.self_attn_layer_norm(x)
+
+        residual = x
+        if self.normalize_before:
+            x = self.final_layer_norm(x)
+        x = self.activation_dropout_module(self.activation_fn(self.fc1(x)))
+        x = self.residual_connection(self.dropout_module(self.fc2(x)), residual)
+        if not self.normalize_before:
+            x = self.final_layer_norm(x)
+        return x, scores
+
+    def upgrade_state_dict_named(self, state_dict, name):
+        """Accept old checkpoints of fairseq's Transformer, 0.12.2's second set of weights too."""
+        super().upgrade_state_dict_named(state_dict, name)
+        for parameter in FAST_PATH_PARAMETERS:
+            state_dict.pop(f"{name}.{parameter}", None)
