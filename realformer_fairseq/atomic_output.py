@@ -1,0 +1,36 @@
+"""Write a file completely or not at all."""
+
+import os
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Iterator
+
+from .command_line import UserError
+
+
+@contextmanager
+def atomic_output(path) -> Iterator[Path]:
+    """Yield a temporary path in the same folder; it becomes ``path`` if the block succeeds.
+
+    If the block fails, the temporary file is removed, and what was at ``path`` stays as it was.
+    A symbolic link is followed. Entering fails early, before any long computation, where nothing
+    can be written.
+
+    Raises:
+        UserError: no such folder, or ``path`` is something other than a file
+        OSError: the folder cannot be written to
+    """
+    target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        raise UserError(f"{path}: no such folder: {target.parent}")
+    # A rename would replace /dev/null itself if root writes to it.
+    if target.exists() and not target.is_file():
+        raise UserError(f"{path}: exists and is not a file")
+    # Not the tempfile module: its files are readable by their owner only, whatever the umask.
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        temporary.touch()
+        yield temporary
+        os.replace(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)

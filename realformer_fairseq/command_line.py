@@ -1,0 +1,44 @@
+"""What the commands share: a mistake of the user's is one clear line and exit code 1."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Callable, Optional
+
+
+class UserError(Exception):
+    """Something the user can put right; the message names the file or the option."""
+
+
+class ArgumentParser(argparse.ArgumentParser):
+    """``argparse`` without abbreviations, whose errors are one line.
+
+    Raises:
+        UserError: where argparse would print its usage and exit with code 2
+    """
+
+    def __init__(self, **kwargs):
+        super().__init__(allow_abbrev=False, **kwargs)
+
+    def error(self, message):
+        raise UserError(f"{message} (-h for help)")
+
+
+def run_main(main: Callable[[], None], program: Optional[str] = None) -> None:
+    """Run a command; turn ``UserError`` and ``OSError`` into ``program: message``.
+
+    Args:
+        main: takes its arguments from ``sys.argv``
+        program: what the user called, default the name of the running file
+    """
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8", errors="surrogateescape")
+    try:
+        main()
+    except UserError as error:
+        message = str(error)
+    except OSError as error:
+        message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    else:
+        return
+    sys.exit(f"{program or Path(sys.argv[0]).name}: {message}")
