@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from .atomic_output import atomic_output
+from .checkpoint_loading import allow_fairseq_checkpoints
 from .command_line import ArgumentParser, UserError, run_main
 
 PROGRAM = "average_checkpoints.sh"
@@ -200,6 +201,7 @@ def parse_args():
 
 def main() -> None:
     args = parse_args()
+    allow_fairseq_checkpoints()
     paths = chosen_inputs(args)
     with atomic_output(args.output) as temporary:
         states = [load_checkpoint(path) for path in paths]

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Scores a translation: sacreBLEU, chrF2 and tokenised BLEU, each with its signature.
+#
+#   scripts/score_bleu.sh --hyp FILE --ref FILE --lang LANG [options]
+#
+#   --hyp FILE       the translation, one sentence a line, or the log of fairseq-generate
+#   --ref FILE       the raw reference, one sentence a line
+#   --lang LANG      target language, for example fr
+#   --domains FILE   one label a line; also prints sacreBLEU for each label. Of a line with tabs
+#                    the first column counts, of that the text before a colon.
+#   --json FILE      also write all figures there
+#
+# Files are UTF-8, a name in .gz is decompressed. Quote sacreBLEU together with its signature.
+# Tokenised BLEU is what older papers quote (case-sensitive multi-bleu on Moses-tokenised text, both
+# sides): compare it with such figures only.
+#
+# Of a log, the D- lines are taken. Where they were not detokenised (fairseq-generate without
+# --tokenizer), that is done here, with a note. T- lines are never the reference: they contain <unk>.
+# Give fairseq-generate --required-batch-size-multiple 1: by default it leaves out the last batch
+# if that has not a multiple of 8 sentences, and then the log is refused here.
+#
+# Example
+#
+#   fairseq-generate data-bin --path checkpoints/average.pt --user-dir realformer_fairseq \
+#     --tokenizer moses --bpe subword_nmt --bpe-codes codes \
+#     --required-batch-size-multiple 1 > generate.log
+#   scripts/score_bleu.sh --hyp generate.log --ref test.fr --lang fr
+set -euo pipefail
+# shellcheck source=scripts/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+case "${1:-}" in
+  -h | --help) help_text; exit ;;
+esac
+use_environment
+exec python -m realformer_fairseq.scoring "$@"

@@ -1,0 +1,229 @@
+"""Scores: reference values worked out by hand, logs of fairseq-generate, clear errors."""
+
+import gzip
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import sacrebleu
+
+from realformer_fairseq import scoring
+from realformer_fairseq.command_line import run_main
+
+SCRIPT = Path(__file__).parents[1] / "scripts" / "score_bleu.sh"
+HYPOTHESES = ["l'ami de Jean-Luc dort.", "oui."]
+REFERENCES = ["l'ami de Jean-Paul dort.", "oui, monsieur."]
+
+
+def write(path, lines):
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return str(path)
+
+
+def score_bleu(*arguments):
+    """Run the command in this process.
+
+    Returns the error message, or None on success.
+    """
+    sys.argv = ["scoring.py", *map(str, arguments)]
+    try:
+        run_main(scoring.main, scoring.PROGRAM)
+    except SystemExit as stop:
+        return stop.code
+    return None
+
+
+@pytest.fixture(autouse=True)
+def keep_arguments(monkeypatch):
+    monkeypatch.setattr(sys, "argv", sys.argv)
+
+
+def test_tokenised_bleu_in_closed_form():
+    """Tokens: ``l' ami de Jean @-@ Luc dort .`` and ``oui .``, 10 against 12 in the reference.
+
+    Matches: words 7/8 + 2/2, pairs 5/7 + 0/1, triples 3/6, quadruples 2/5. The brevity penalty is
+    exp(1 - 12/10).
+    """
+    expected = 100 * (9 / 10 * 5 / 8 * 3 / 6 * 2 / 5) ** (1 / 4) * math.exp(1 - 12 / 10)
+    figures = scoring.tokenised_bleu(HYPOTHESES, REFERENCES, "fr")
+    assert figures["score"] == pytest.approx(expected, abs=1e-9)
+    assert (figures["hypothesis_tokens"], figures["reference_tokens"]) == (10, 12)
+
+
+def test_tokenised_bleu_is_case_sensitive_and_not_smoothed():
+    references = ["Le chat dort sur le tapis."]
+    assert scoring.tokenised_bleu(references, references, "fr")["score"] == pytest.approx(100)
+    upper = [references[0].upper()]
+    assert scoring.tokenised_bleu(upper, references, "fr")["score"] == 0
+    without_quadruple = ["Le chat dort, oui."]
+    assert scoring.tokenised_bleu(without_quadruple, references, "fr")["score"] == 0
+
+
+def test_scores_and_signatures_are_those_of_sacrebleu():
+    scores = scoring.all_scores(HYPOTHESES, REFERENCES, "fr")
+    bleu = sacrebleu.corpus_bleu(HYPOTHESES, [REFERENCES])
+    chrf = sacrebleu.corpus_chrf(HYPOTHESES, [REFERENCES])
+    assert scores["sacreBLEU"]["score"] == bleu.score
+    assert scores["chrF2"]["score"] == chrf.score
+    version = f"version:{sacrebleu.__version__}"
+    signature = f"nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|{version}"
+    assert scores["sacreBLEU"]["signature"] == signature
+    assert (
+        scores["chrF2"]["signature"] == f"nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|{version}"
+    )
+    for part in ("tok:none", "smooth:none", version, "moses:-a,-l,fr", "sacremoses:"):
+        assert part in scores["tokenised BLEU"]["signature"]
+
+
+# Sentence 1 comes first, as fairseq sorts by length; sentence 0 has two hypotheses (--nbest 2).
+LOG = """\
+INFO | fairseq_cli.generate | loading model(s) from checkpoints/average.pt
+S-1\tyes .
+T-1\t<unk> .
+H-1\t-0.25\tou@@ i .
+D-1\t-0.25\t{yes}
+P-1\t-0.2 -0.3 -0.1
+S-0\tthe friend 's house
+T-0\tla maison de l&apos; <unk>
+H-0\t-1.5e-01\tla maison de l&apos; am@@ i .
+D-0\t-1.5e-01\t{house}
+P-0\t-0.1 -0.2
+H-0\t-inf\tmauvais
+D-0\t-inf\tmauvais
+Generate test with beam=5: BLEU4 = 12.3
+"""
+
+
+def log_file(path, yes="oui.", house="la maison de l'ami.", without=None):
+    lines = LOG.format(yes=yes, house=house).splitlines()
+    return write(path, [line for line in lines if without is None or not line.startswith(without)])
+
+
+def test_a_generate_log_gives_its_detokenised_lines_in_order(tmp_path, capsys):
+    log = log_file(tmp_path / "log", yes="Oui.", house="La maison de l'ami.")
+    assert scoring.read_hypotheses(log, "fr", 2) == ["La maison de l'ami.", "Oui."]
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"without": "D-"},
+        # What --post-process and --bpe without --tokenizer leave in the D- lines.
+        {"yes": "oui .", "house": "la maison de l&apos; ami ."},
+    ],
+)
+def test_what_fairseq_left_tokenised_is_detokenised_as_french(tmp_path, capsys, how):
+    log = log_file(tmp_path / "log", **how)
+    if "yes" in how:  # the second hypothesis of sentence 0 is the same in both lines anyway
+        assert "D-1\t-0.25\toui ." in Path(log).read_text()
+    assert scoring.read_hypotheses(log, "fr", 2) == ["la maison de l'ami.", "oui."]
+    assert "not detokenised by fairseq-generate" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("present", "first_missing"), [((0, 2), 1), ((1, 0), 2), ((0, 1, 3), 2)])
+def test_a_log_that_lacks_a_sentence_is_refused(tmp_path, present, first_missing):
+    """fairseq-generate leaves out the last batch if its size is not a multiple of 8."""
+    log = write(tmp_path / "log", [f"D-{number}\t-1\ta" for number in present])
+    reference = write(tmp_path / "ref", ["a"] * 3)
+    error = score_bleu("--hyp", log, "--ref", reference, "--lang", "fr")
+    assert error.startswith(f"score_bleu.sh: {log}: no hypothesis for 1 of 3 sentences")
+    assert f"(the first: {first_missing}); fairseq-generate --required-batch-size" in error
+
+
+def test_a_log_with_more_sentences_than_the_reference_is_refused(tmp_path):
+    log = write(tmp_path / "log", [f"D-{number}\t-1\ta" for number in (0, 1, 3)])
+    reference = write(tmp_path / "ref", ["a"] * 2)
+    error = score_bleu("--hyp", log, "--ref", reference, "--lang", "fr")
+    assert error == f"score_bleu.sh: {log} has 3 lines, but {reference} has 2"
+
+
+def test_only_a_line_feed_ends_a_line(tmp_path):
+    lines = ["un\u2028deux", "trois\u0085quatre", "", "cinq\x0csix"]
+    plain = write(tmp_path / "plain", lines)
+    assert scoring.read_lines(plain) == lines
+    (tmp_path / "windows").write_bytes(b"un\r\ndeux\r\n")
+    assert scoring.read_lines(str(tmp_path / "windows")) == ["un", "deux"]
+
+
+def test_domains_are_sorted_by_size_and_scored_apart():
+    labels = ["man:ls.1", "ddtp\tunclutter", "ddtp", "lohelp\t01/06050500.html"]
+    hypotheses = [*HYPOTHESES, "bonjour le monde entier", "a b c d e"]
+    references = [*REFERENCES, "bonjour le monde entier", "a b c d f"]
+    domains = scoring.scores_by_domain(hypotheses, references, labels)
+    assert list(domains) == ["ddtp", "lohelp", "man"]
+    assert [row["lines"] for row in domains.values()] == [2, 1, 1]
+    expected = sacrebleu.corpus_bleu(hypotheses[1:3], [references[1:3]])
+    assert domains["ddtp"]["sacreBLEU"]["score"] == expected.score
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--hyp {short} --ref {ref} --lang fr", "{short} has 1 lines, but {ref} has 2"),
+        (
+            "--hyp {ref} --ref {ref} --lang fr --domains {short}",
+            "{short} has 1 lines, but {ref} has 2",
+        ),
+        ("--hyp {none} --ref {ref} --lang fr", "{none}: No such file or directory"),
+        ("--hyp {ref} --ref {empty} --lang fr", "{empty}: the file is empty"),
+        ("--hyp {latin1} --ref {ref} --lang fr", "{latin1}: not UTF-8: unexpected end of data"),
+        ("--hyp {zip} --ref {ref} --lang fr", "{zip}: Not a gzipped file (b'pl')"),
+        ("--hyp {ref} --ref {ref}", "the following arguments are required: --lang (-h for help)"),
+        (
+            "--hyp {ref} --ref {ref} --lang fr --language fr",
+            "unrecognized arguments: --language fr (-h for help)",
+        ),
+        (
+            "--hyp {ref} --ref {ref} --lang fr --json {none}/scores.json",
+            "{none}/scores.json: no such folder: {none}",
+        ),
+    ],
+)
+def test_mistakes_are_named_in_one_line(tmp_path, options, message):
+    files = {name: str(tmp_path / name) for name in "short ref none empty latin1".split()}
+    files["zip"] = str(tmp_path / "plain.gz")
+    write(tmp_path / "short", ["un"])
+    write(tmp_path / "ref", REFERENCES)
+    write(tmp_path / "plain.gz", ["plain"])
+    (tmp_path / "empty").touch()
+    (tmp_path / "latin1").write_bytes("café".encode("latin-1"))
+    error = score_bleu(*options.format(**files).split())
+    assert error == "score_bleu.sh: " + message.format(**files)
+
+
+def test_the_script_from_another_folder(tmp_path):
+    """Paths with spaces, a log, a compressed reference, and a locale that is not UTF-8."""
+    folder = tmp_path / "my scores"
+    folder.mkdir()
+    log_file(folder / "generate log", house="la maison de l’été.", yes="Oui.")
+    with gzip.open(folder / "the ref.fr.gz", "wt", encoding="utf-8") as file:
+        file.write("la maison de l’été.\nOui.\n")
+    write(folder / "labels", ["aptitude:é", "débref"])
+    command = [str(SCRIPT), "--hyp", "generate log", "--ref", "the ref.fr.gz", "--lang", "fr"]
+    command += ["--domains", "labels", "--json", "all scores.json"]
+    environment = {**os.environ, "VENV": sys.prefix, "OMP_NUM_THREADS": "1"}
+    environment.update(LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    run = subprocess.run(command, cwd=folder, env=environment, capture_output=True)
+    assert run.returncode == 0, run.stderr.decode()
+    lines = run.stdout.decode("utf-8").splitlines()
+    assert lines[0].startswith("sacreBLEU  100.0  nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|")
+    assert lines[1].startswith("chrF2  100.0  nrefs:1|")
+    assert lines[2].startswith(
+        "tokenised BLEU (Moses -a, not comparable with sacreBLEU)  100.0  nrefs:1|"
+    )
+    assert [line.split()[0::2] for line in lines[-2:]] == [["1", "aptitude"], ["1", "débref"]]
+    figures = json.loads((folder / "all scores.json").read_text(encoding="utf-8"))
+    assert figures["lines"] == 2 and figures["lang"] == "fr"
+    assert figures["sacreBLEU"]["score"] == pytest.approx(100)
+    assert "tok:13a" in figures["domains"]["débref"]["sacreBLEU"]["signature"]
+    assert sorted(os.listdir(folder)) == [
+        "all scores.json",
+        "generate log",
+        "labels",
+        "the ref.fr.gz",
+    ]
