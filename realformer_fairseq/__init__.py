@@ -1,14 +1,32 @@
-"""RealFormer for fairseq: ``--user-dir realformer_fairseq --arch realformer_wmt_en_fr``."""
+"""RealFormer for fairseq: ``--user-dir realformer_fairseq --arch realformer_wmt_en_fr``.
 
-from fairseq.models import register_model_architecture
+Importing this package registers the model and its architectures with fairseq.
+"""
 
-from .architectures import ARCHITECTURES
-from .checkpoint_loading import allow_fairseq_checkpoints
-from .model import RealFormerModel
+import sys
 
 __version__ = "0.1.0"
-__all__ = ["RealFormerModel"]
 
-for architecture in ARCHITECTURES:
-    register_model_architecture("realformer", architecture.__name__)(architecture)
-allow_fairseq_checkpoints()
+
+def _starts_as_command() -> bool:
+    """Whether ``python -m realformer_fairseq.<module>`` is what brings this package in.
+
+    Those commands work on text and files. Importing fairseq would cost each of them 8 s of CPU.
+    """
+    arguments = getattr(sys, "orig_argv", [])  # Python 3.10
+    module = arguments[arguments.index("-m") + 1] if "-m" in arguments[:-1] else ""
+    return sys.argv[:1] == ["-m"] and module.startswith(f"{__name__}.")
+
+
+if not _starts_as_command():
+    from fairseq.models import register_model_architecture
+
+    from .architectures import ARCHITECTURES
+    from .checkpoint_loading import allow_fairseq_checkpoints
+    from .model import RealFormerModel
+
+    __all__ = ["RealFormerModel"]
+
+    for architecture in ARCHITECTURES:
+        register_model_architecture("realformer", architecture.__name__)(architecture)
+    allow_fairseq_checkpoints()

@@ -11,12 +11,20 @@ import argparse
 import numpy
 import torch
 
+# numpy 2 moved the function that its pickled scalars name; checkpoints of either may be met.
+SCALAR_MODULES = ("numpy.core.multiarray", "numpy._core.multiarray")
+SCALAR_TYPES = ("float64", "float32", "float16", "int64", "int32", "bool")
+
 
 def harmless_types():
     """What fairseq's checkpoints hold besides tensors and plain Python values."""
     scalar, _ = numpy.float64(0).__reduce__()
-    dtypes = {type(numpy.dtype(kind)) for kind in ("float64", "float32", "int64", "int32", "bool")}
-    return [argparse.Namespace, scalar, numpy.dtype, *sorted(dtypes, key=lambda t: t.__name__)]
+    return [
+        argparse.Namespace,
+        *((scalar, f"{module}.scalar") for module in SCALAR_MODULES),
+        numpy.dtype,
+        *(type(numpy.dtype(kind)) for kind in SCALAR_TYPES),
+    ]
 
 
 def allow_fairseq_checkpoints() -> None:

@@ -7,7 +7,6 @@ around it, each a named function, and a command that works on several processes:
     python -m realformer_fairseq.tokenization --lang fr --detokenize < tokenised > raw
 """
 
-import argparse
 import itertools
 import multiprocessing
 import re
@@ -15,6 +14,8 @@ import sys
 from typing import Callable, Iterable, Iterator
 
 from sacremoses import MosesDetokenizer, MosesTokenizer
+
+from .command_line import ArgumentParser, run_main
 
 LINES_PER_TASK = 1000
 
@@ -103,7 +104,7 @@ def convert(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--lang", required=True, help="ISO 639-1 code, for example fr")
     parser.add_argument("--detokenize", action="store_true", help="the other way round")
     parser.add_argument("--jobs", type=int, default=1, help="worker processes (default: 1)")
@@ -118,4 +119,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main, "tokenization")
