@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# Makes a Python environment with torch, fairseq and everything else the project needs.
+#
+#   scripts/setup.sh [--from-source]
+#
+#   --from-source   build fairseq-fixed from its source instead of taking a prebuilt fairseq
+#                   (needs g++, about 4 minutes)
+#
+# Environment variables
+#
+#   VENV     where to put the environment             (default: .venv in the project)
+#   PYTHON   the Python to make it with               (default: python3.11 or python3.12)
+#   TORCH    what to install as torch, for example another version or the path of a wheel
+#            (default: torch==2.13.0, the version the project is tested with)
+#
+# Takes about 2 minutes and, with a CPU build of torch, 1.5 GB. An environment that is complete is
+# left as it is; an incomplete one is completed. pip's own settings (PIP_INDEX_URL, ...) apply.
+#
+# Example: another place, another Python
+#
+#   VENV=~/envs/realformer PYTHON=python3.12 scripts/setup.sh
+set -euo pipefail
+# shellcheck source=scripts/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+FROM_SOURCE=false
+while [[ $# -gt 0 ]]; do
+  case "$1" in
+    -h | --help) help_text; exit ;;
+    --from-source) FROM_SOURCE=true; shift ;;
+    *) die "unknown option '$1' (-h for help)" ;;
+  esac
+done
+
+runs() { # python
+  command -v "$1" >/dev/null && "$1" -c 'import ensurepip, venv' 2>/dev/null
+}
+
+version_of() { # python
+  "$1" -c 'import sys; print("%d.%d" % sys.version_info[:2])'
+}
+
+choose_python() {
+  local candidate
+  if [[ -n "${PYTHON:-}" ]]; then
+    runs "$PYTHON" || die "PYTHON='$PYTHON' does not run, or lacks the venv module"
+    echo "$PYTHON"
+    return
+  fi
+  for candidate in python3.11 python3.12 python3; do
+    if runs "$candidate" && [[ "$(version_of "$candidate")" =~ ^3\.1[12]$ ]]; then
+      echo "$candidate"
+      return
+    fi
+  done
+  die "needs Python 3.11 or 3.12 with the venv module (Debian: apt install python3-venv);" \
+    "name one with PYTHON="
+}
+
+check_wheel_exists() { # python
+  local version
+  version="$(version_of "$1")"
+  [[ "$(uname -sm)" == "Linux x86_64" ]] ||
+    die "prebuilt fairseq is for Linux x86_64, this is $(uname -sm): use --from-source"
+  [[ "$version" =~ ^3\.1[12]$ ]] ||
+    die "prebuilt fairseq is for Python 3.11 and 3.12, '$1' is $version: use --from-source," \
+      "or for Python 3.9 and 3.10 install fairseq 0.12.2 yourself (README, Installation)"
+}
+
+install_fairseq() {
+  if "$FROM_SOURCE"; then
+    say "building fairseq-fixed 0.12.3.1 from source"
+    "${PIP[@]}" wheel setuptools cython numpy
+    # CUDA_HOME would make it compile CUDA code that translation does not use.
+    env -u CUDA_HOME "${PIP[@]}" --no-deps --no-build-isolation --no-binary fairseq-fixed \
+      fairseq-fixed==0.12.3.1
+  else
+    say "installing a prebuilt fairseq (scripts/fairseq-wheels.txt)"
+    "${PIP[@]}" --no-deps --require-hashes -r "$PROJECT/scripts/fairseq-wheels.txt"
+  fi
+}
+
+if [[ -x "$VENV/bin/python" ]] && has_everything "$VENV/bin/python"; then
+  say "the environment '$VENV' is complete"
+  exit
+fi
+python="$(choose_python)"
+"$FROM_SOURCE" || check_wheel_exists "$python"
+
+say "making an environment in '$VENV' with $("$python" --version)"
+"$python" -m venv "$VENV" || die "cannot make an environment in '$VENV'"
+PIP=("$VENV/bin/python" -m pip install --quiet --disable-pip-version-check)
+
+say "installing ${TORCH:-torch==2.13.0}"
+"${PIP[@]}" "${TORCH:-torch==2.13.0}"
+install_fairseq
+say "installing the other requirements (setup.py)"
+"${PIP[@]}" --editable "${PROJECT}[fairseq-runtime,plots,test]"
+
+has_everything "$VENV/bin/python" || die "something is still missing in '$VENV'"
+say "done: $("$VENV/bin/python" - <<'PYTHON'
+from importlib.metadata import distributions, version
+fairseq = [d for d in distributions() if "fairseq" in d.metadata["Name"].replace("realformer", "")
+           and not d.metadata["Name"].startswith("realformer")]
+print("torch", version("torch") + ",", fairseq[0].metadata["Name"], fairseq[0].version)
+PYTHON
+)"

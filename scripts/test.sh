@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Runs the test suite, after scripts/setup.sh if there is no environment yet.
+#
+#   scripts/test.sh [pytest's options]
+#
+# Takes under 10 minutes on 2 cores. Tests marked slow are left out; `-m slow` runs those.
+# VENV chooses another environment than .venv in the project.
+#
+# Example: only the tests of the model, stop at the first failure
+#
+#   scripts/test.sh -x tests/test_model.py
+set -euo pipefail
+# shellcheck source=scripts/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+case "${1:-}" in
+  -h | --help) help_text; exit ;;
+esac
+set_up_if_needed
+use_environment
+python -c 'import pytest' 2>/dev/null ||
+  die "no pytest in this environment: python -m pip install -e '${PROJECT}[test]'"
+cd "$PROJECT"
+exec python -m pytest "$@"

