@@ -101,8 +101,8 @@ def attention_probabilities(
 class ResidualMultiheadAttention(MultiheadAttention):
     """fairseq's ``MultiheadAttention`` with scores handed in and out.
 
-    Parameters, initialisation, the incremental cache (K, V and the padding mask, nothing else) and
-    its reordering are fairseq's. Scores are an argument and a return value, never module state, so
+    Parameters, initialisation and the layout of the incremental cache (K, V and the padding mask,
+    nothing else) are fairseq's. Scores are an argument and a return value, never module state, so
     that activation checkpointing, DDP and beam reordering have nothing to know about them.
 
     Args:
@@ -193,8 +193,7 @@ class ResidualMultiheadAttention(MultiheadAttention):
     ) -> Tuple[Tensor, Tensor, Optional[Tensor]]:
         """Project keys and values, or take them from the cache, and keep the cache up to date.
 
-        The cache has fairseq's layout, ``(B, heads, S, head_dim)``, so that fairseq's own
-        ``reorder_incremental_state`` works on it.
+        The cache has fairseq's layout, ``(B, heads, S, head_dim)``.
         """
         saved_state: Dict[str, Optional[Tensor]] = {}
         if incremental_state is not None:
@@ -230,3 +229,25 @@ class ResidualMultiheadAttention(MultiheadAttention):
         saved_state["prev_key_padding_mask"] = key_padding_mask
         self._set_input_buffer(incremental_state, saved_state)
         return k, v, key_padding_mask
+
+    @torch.jit.export
+    def reorder_incremental_state(
+        self,
+        incremental_state: Optional[Dict[str, Dict[str, Optional[Tensor]]]],
+        new_order: Tensor,
+    ):
+        """Bring the cache into a new order of the batch.
+
+        Differs from fairseq-fixed, which leaves the keys of cross-attention where they are unless
+        the size of the batch changes. That is right for the beams of one sentence only.
+
+        Args:
+            new_order: ``(new batch,)``, which entry of the old batch each new one continues
+        """
+        saved_state = self._get_input_buffer(incremental_state)
+        for name, cached in saved_state.items():
+            if cached is not None:
+                saved_state[name] = cached.index_select(0, new_order)
+        if len(saved_state) > 0:
+            incremental_state = self._set_input_buffer(incremental_state, saved_state)
+        return incremental_state

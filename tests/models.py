@@ -1,0 +1,82 @@
+"""Small models and batches that the tests share."""
+
+import argparse
+
+import torch
+from fairseq.data import Dictionary
+from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
+
+import realformer_fairseq  # noqa: F401  registers the architectures
+
+MODES = ("mean", "sum", "none")
+
+
+def make_dictionary(types: int = 40) -> Dictionary:
+    dictionary = Dictionary()
+    for number in range(types):
+        dictionary.add_symbol(f"w{number}")
+    return dictionary
+
+
+class Task:
+    """What building a model and generating with it ask of a fairseq task."""
+
+    def __init__(self):
+        self.source_dictionary = self.target_dictionary = make_dictionary()
+
+
+TASK = Task()
+PAD, EOS = TASK.source_dictionary.pad(), TASK.source_dictionary.eos()
+
+
+def build(arch: str = "realformer_tiny", seed: int = 1, **options):
+    """A model of few and narrow layers, ``options`` as on the command line."""
+    sizes = dict(
+        encoder_embed_dim=16,
+        encoder_ffn_embed_dim=24,
+        decoder_embed_dim=16,
+        decoder_ffn_embed_dim=24,
+        encoder_layers=3,
+        decoder_layers=3,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        max_source_positions=64,
+        max_target_positions=64,
+    )
+    args = argparse.Namespace(arch=arch, **{**sizes, **options})
+    ARCH_CONFIG_REGISTRY[arch](args)
+    torch.manual_seed(seed)
+    return ARCH_MODEL_REGISTRY[arch].build_model(args, TASK)
+
+
+def build_with_weights_of(model, **options):
+    """Another model with the same parameters."""
+    other = build(**options)
+    other.load_state_dict(model.state_dict())
+    return other
+
+
+def batch(seed: int = 1):
+    """Source ``(3, 8)``, left-padded as fairseq's translation task does; target ``(3, 6)``."""
+    generator = torch.Generator().manual_seed(seed)
+    types = len(TASK.source_dictionary)
+    source = torch.randint(4, types, (3, 8), generator=generator)
+    source[:, -1] = EOS
+    source[1, :3] = PAD
+    previous = torch.randint(4, types, (3, 6), generator=generator)
+    previous[:, 0] = EOS
+    previous[2, 4:] = PAD
+    return source, previous
+
+
+def logits(model, source, previous):
+    return model(source, source.ne(PAD).sum(1), previous)[0]
+
+
+def without_dropout(model):
+    """Training mode, in which fairseq takes other code paths, but deterministic."""
+    model.train()
+    for module in model.modules():
+        if isinstance(getattr(module, "p", None), float):
+            module.p = 0.0
+    return model

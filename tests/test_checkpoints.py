@@ -1,0 +1,101 @@
+"""What can be loaded, and what must not be."""
+
+import argparse
+import pickle
+import subprocess
+import sys
+
+import numpy
+import pytest
+import torch
+from fairseq import checkpoint_utils
+from models import TASK, batch, build, logits
+
+from realformer_fairseq.encoder_layer import FAST_PATH_PARAMETERS
+
+
+def test_vanilla_transformer_checkpoint_loads():
+    vanilla = build("transformer", seed=7)
+    ours = build(residual_attention="none")
+    ours.load_state_dict(vanilla.state_dict(), strict=True)
+    source, previous = batch()
+    torch.testing.assert_close(
+        logits(ours.eval(), source, previous), logits(vanilla.eval(), source, previous)
+    )
+
+
+def test_second_set_of_weights_of_fairseq_0_12_2_is_dropped():
+    model = build("transformer")
+    state = model.state_dict()
+    for layer in range(3):
+        for name in FAST_PATH_PARAMETERS:
+            state[f"encoder.layers.{layer}.{name}"] = torch.zeros(3)
+    build().load_state_dict(state, strict=True)
+
+
+def test_very_old_layer_norm_names_load():
+    state = build("transformer").state_dict()
+    old = {}
+    for key, value in state.items():
+        key = key.replace("encoder.layers.0.self_attn_layer_norm", "encoder.layers.0.layer_norms.0")
+        key = key.replace("decoder.layers.0.final_layer_norm", "decoder.layers.0.layer_norms.2")
+        old[key] = value
+    model = build(seed=2)
+    model.load_state_dict(old, strict=True)
+    name = "encoder.layers.0.self_attn_layer_norm.weight"
+    assert torch.equal(model.state_dict()[name], state[name])
+
+
+@pytest.mark.parametrize("kind", ["float64", "float32", "int64", "int32", "bool"])
+def test_namespaces_and_numpy_scalars_load_with_weights_only(tmp_path, kind):
+    state = {"args": argparse.Namespace(arch="x"), "best": numpy.dtype(kind).type(1)}
+    torch.save(state, tmp_path / "checkpoint.pt")
+    loaded = torch.load(tmp_path / "checkpoint.pt", weights_only=True)
+    assert loaded["args"].arch == "x"
+    assert loaded["best"] == state["best"] and type(loaded["best"]) is type(state["best"])
+
+
+def test_scalars_written_by_numpy_1_load(tmp_path):
+    torch.save({"best": numpy.float64(27.5)}, tmp_path / "new.pt", _use_new_zipfile_serialization=0)
+    written = (tmp_path / "new.pt").read_bytes()
+    old = written.replace(b"numpy._core.multiarray", b"numpy.core.multiarray")
+    (tmp_path / "old.pt").write_bytes(old)
+    assert torch.load(tmp_path / "old.pt", weights_only=True) == {"best": 27.5}
+
+
+class RunsCommand:
+    def __init__(self, marker):
+        self.marker = marker
+
+    def __reduce__(self):
+        return open, (str(self.marker), "w")
+
+
+def test_a_checkpoint_cannot_run_code(tmp_path):
+    marker = tmp_path / "was-here"
+    torch.save({"model": {}, "args": RunsCommand(marker)}, tmp_path / "evil.pt")
+    with pytest.raises(pickle.UnpicklingError):
+        checkpoint_utils.load_checkpoint_to_cpu(str(tmp_path / "evil.pt"))
+    assert not marker.exists()
+
+
+def test_unknown_types_stay_refused(tmp_path):
+    torch.save({"model": {}, "args": TASK}, tmp_path / "foreign.pt")
+    with pytest.raises(pickle.UnpicklingError, match="Weights only load failed"):
+        checkpoint_utils.load_checkpoint_to_cpu(str(tmp_path / "foreign.pt"))
+
+
+def test_commands_do_not_import_fairseq(project):
+    code = "import sys; sys.argv = ['-m']; import realformer_fairseq"
+    for start, expected in (
+        (["-c", code], True),
+        (["-m", "realformer_fairseq.tokenization", "--lang", "fr"], False),
+    ):
+        out = subprocess.run(
+            [sys.executable, "-X", "importtime", *start],
+            input="Bonjour.\n",
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert (" fairseq\n" in out.stderr) == expected

@@ -1,0 +1,144 @@
+"""Decoding step by step, with reordering, against one forward pass over the whole target."""
+
+import pytest
+import torch
+from fairseq.sequence_generator import SequenceGenerator
+from models import EOS, MODES, PAD, TASK, batch, build, build_with_weights_of, logits
+
+DICTIONARY = TASK.target_dictionary
+VARIANTS = {
+    "Post-LN": {},
+    "Pre-LN": dict(encoder_normalize_before=True, decoder_normalize_before=True),
+    "cross+self-attention": dict(cross_self_attention=True, no_cross_attention=True),
+    "one layer": dict(decoder_layers=1),
+}
+
+
+def generate(models, source, beam=5, **options):
+    prefix_tokens = options.pop("prefix_tokens", None)
+    generator = SequenceGenerator(models, DICTIONARY, beam_size=beam, max_len_b=12, **options)
+    sample = {"net_input": {"src_tokens": source, "src_lengths": source.ne(PAD).sum(1)}}
+    with torch.no_grad():
+        return generator.generate(models, sample, prefix_tokens=prefix_tokens)
+
+
+def forced_scores(models, source, tokens):
+    """Log-probability of each target token ``(T,)``, from full forward passes.
+
+    Of several models the mean of the probabilities, as in fairseq's ensembles.
+    """
+    previous = torch.cat([torch.tensor([EOS]), tokens[:-1]]).unsqueeze(0)
+    with torch.no_grad():
+        lprobs = [torch.log_softmax(logits(m, source, previous), -1) for m in models]
+    mean = torch.logsumexp(torch.stack(lprobs), 0) - torch.log(torch.tensor(float(len(models))))
+    return mean[0].gather(1, tokens.unsqueeze(1)).squeeze(1)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS.keys())
+def test_beam_scores_equal_a_forced_full_forward(mode, options):
+    models = [build(residual_attention=mode, **options).eval()]
+    source, _ = batch()
+    for sentence, hypotheses in zip(source, generate(models, source)):
+        assert len(hypotheses) == 5
+        words = sentence[sentence.ne(PAD)].unsqueeze(0)
+        for hypothesis in hypotheses:
+            torch.testing.assert_close(
+                hypothesis["positional_scores"],
+                forced_scores(models, words, hypothesis["tokens"]),
+                atol=1e-5,
+                rtol=1e-5,
+            )
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS.keys())
+def test_permuted_reorder_equals_a_full_forward(mode, options):
+    """The states are permuted, some doubled and some dropped, between all steps."""
+    model = build(residual_attention=mode, **options).eval()
+    source, previous = batch()
+    previous = previous.where(previous.ne(PAD), torch.tensor(7))
+    order = torch.tensor([2, 0, 2])
+    with torch.no_grad():
+        encoder_out = model.encoder(source)
+        state, histories = {}, torch.empty(3, 0, dtype=torch.long)
+        for step in range(previous.size(1)):
+            histories = torch.cat([histories, previous[:, step : step + 1]], dim=1)
+            step_logits, _ = model.decoder(
+                histories, encoder_out=encoder_out, incremental_state=state
+            )
+            full_logits, _ = model.decoder(histories, encoder_out=encoder_out)
+            torch.testing.assert_close(step_logits[:, -1], full_logits[:, -1], atol=1e-5, rtol=1e-5)
+            model.decoder.reorder_incremental_state_scripting(state, order)
+            encoder_out = model.encoder.reorder_encoder_out(encoder_out, order)
+            histories = histories[order]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_only_keys_and_values_are_cached(mode):
+    model = build(residual_attention=mode).eval()
+    source, previous = batch()
+    state = {}
+    with torch.no_grad():
+        model.decoder(previous[:, :1], encoder_out=model.encoder(source), incremental_state=state)
+    attentions = [key for key in state if key.endswith("attn_state")]
+    assert len(attentions) == 2 * 3  # self-attention and cross-attention of three layers
+    for key in attentions:
+        assert state[key].keys() == {"prev_key", "prev_value", "prev_key_padding_mask"}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_none_generates_what_fairseqs_transformer_generates(mode):
+    vanilla = build("transformer").eval()
+    ours = build_with_weights_of(vanilla, residual_attention=mode).eval()
+    source, _ = batch()
+    pairs = zip(generate([vanilla], source), generate([ours], source))
+    same = [
+        torch.equal(a["tokens"], b["tokens"])
+        and torch.allclose(a["positional_scores"], b["positional_scores"], atol=1e-5)
+        for first, second in pairs
+        for a, b in zip(first, second)
+    ]
+    assert all(same) if mode == "none" else not all(same)
+
+
+def test_prefix_tokens():
+    models = [build(residual_attention="mean").eval()]
+    source, previous = batch()
+    for hypotheses, prefix, sentence in zip(
+        generate(models, source, prefix_tokens=previous[:, 1:4]), previous[:, 1:4], source
+    ):
+        prefix = prefix[prefix.ne(PAD)]
+        words = sentence[sentence.ne(PAD)].unsqueeze(0)
+        for hypothesis in hypotheses:
+            assert torch.equal(hypothesis["tokens"][: len(prefix)], prefix)
+            torch.testing.assert_close(
+                hypothesis["positional_scores"],
+                forced_scores(models, words, hypothesis["tokens"]),
+                atol=1e-5,
+                rtol=1e-5,
+            )
+
+
+def test_ensemble_with_a_vanilla_model():
+    models = [build("transformer", seed=3).eval(), build(residual_attention="mean").eval()]
+    source, _ = batch()
+    for sentence, hypotheses in zip(source, generate(models, source)):
+        words = sentence[sentence.ne(PAD)].unsqueeze(0)
+        for hypothesis in hypotheses:
+            torch.testing.assert_close(
+                hypothesis["positional_scores"],
+                forced_scores(models, words, hypothesis["tokens"]),
+                atol=1e-5,
+                rtol=1e-5,
+            )
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_alignment_is_there_with_few_layers(layers):
+    model = build(residual_attention="mean", decoder_layers=layers).eval()
+    source, previous = batch()
+    _, extra = model(source, source.ne(PAD).sum(1), previous)
+    attention = extra["attn"][0]  # (B, T, S)
+    torch.testing.assert_close(attention.sum(-1), torch.ones(3, 6))
+    assert (attention[1, :, :3] == 0).all()

@@ -1,0 +1,237 @@
+"""The whole model against fairseq's own Transformer, and what training asks of it."""
+
+import argparse
+
+import pytest
+import torch
+from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
+from models import MODES, PAD, batch, build, build_with_weights_of, logits, without_dropout
+
+from realformer_fairseq.architectures import ARCHITECTURES
+
+# Options under which a realformer without residual scores is fairseq's Transformer.
+VARIANTS = {
+    "Post-LN": {},
+    "Pre-LN": dict(encoder_normalize_before=True, decoder_normalize_before=True),
+    "shared embeddings": dict(share_all_embeddings=True),
+    "learned positions": dict(encoder_learned_pos=True, decoder_learned_pos=True),
+    "no positions": dict(no_token_positional_embeddings=True),
+    "layernorm embedding": dict(layernorm_embedding=True, no_scale_embedding=True),
+    "one layer": dict(encoder_layers=1, decoder_layers=1),
+    "narrow decoder": dict(decoder_embed_dim=12, decoder_input_dim=12, decoder_output_dim=12),
+    "adaptive softmax": dict(adaptive_softmax_cutoff="10,20"),
+    "cross+self-attention": dict(cross_self_attention=True, no_cross_attention=True),
+    "no cross-attention": dict(no_cross_attention=True),
+    "gelu": dict(activation_fn="gelu"),
+}
+
+
+@pytest.mark.parametrize("training", [False, True], ids=["eval", "train"])
+@pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS.keys())
+def test_none_equals_fairseqs_transformer(options, training):
+    vanilla = build("transformer", **options)
+    ours = build_with_weights_of(vanilla, residual_attention="none", **options)
+    source, previous = batch()
+    for model in (vanilla, ours):
+        without_dropout(model).train(training)
+    expected, actual = (logits(model, source, previous) for model in (vanilla, ours))
+    torch.testing.assert_close(actual, expected, atol=1e-5, rtol=1e-5)
+
+    for out in (expected, actual):
+        out[previous.ne(PAD)].pow(2).mean().backward()
+    gradients = dict(ours.named_parameters())
+    for name, parameter in vanilla.named_parameters():
+        if parameter.grad is not None:
+            torch.testing.assert_close(
+                gradients[name].grad, parameter.grad, atol=1e-5, rtol=1e-4, msg=name
+            )
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_initialisation_is_fairseqs(mode):
+    vanilla, ours = build("transformer", seed=5), build(seed=5, residual_attention=mode)
+    ours_state = ours.state_dict()
+    assert vanilla.state_dict().keys() == ours_state.keys()
+    for name, value in vanilla.state_dict().items():
+        assert torch.equal(value, ours_state[name]), name
+
+
+def test_residual_scores_change_the_output():
+    source, previous = batch()
+    model = build(residual_attention="none").eval()
+    outputs = [logits(model, source, previous)]
+    for mode in ("mean", "sum"):
+        for chains in ("encoder", "decoder", "cross", "encoder,decoder,cross"):
+            other = build_with_weights_of(model, residual_attention=mode, residual_chains=chains)
+            outputs.append(logits(other.eval(), source, previous))
+    for i, first in enumerate(outputs):
+        for second in outputs[:i]:
+            assert (first - second).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_padded_batch_equals_batches_of_one(mode):
+    model = build(residual_attention=mode).eval()
+    source, previous = batch()
+    together = logits(model, source, previous)
+    for i in range(len(source)):
+        words = source[i : i + 1, source[i].ne(PAD)]
+        target = previous[i : i + 1, previous[i].ne(PAD)]
+        alone = logits(model, words, target)
+        torch.testing.assert_close(alone[0], together[i, : target.size(1)], atol=1e-5, rtol=1e-5)
+
+
+def parameters_without_gradient(model):
+    out = logits(without_dropout(model), *batch())
+    (out * torch.randn_like(out)).sum().backward()
+    return {name for name, parameter in model.named_parameters() if parameter.grad is None}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", VARIANTS)
+def test_every_parameter_gets_a_gradient(mode, name):
+    """DDP stops on one that does not. Some options leave some out in fairseq's Transformer, too:
+    the encoder without cross-attention, the output without the adaptive softmax's criterion."""
+    without = parameters_without_gradient(build(residual_attention=mode, **VARIANTS[name]))
+    if name in ("no cross-attention", "adaptive softmax"):
+        assert without == parameters_without_gradient(build("transformer", **VARIANTS[name]))
+    else:
+        assert without == set()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_activation_checkpointing_gives_the_same_gradients(mode):
+    plain = without_dropout(build(residual_attention=mode))
+    saving = without_dropout(
+        build_with_weights_of(plain, residual_attention=mode, checkpoint_activations=True)
+    )
+    source, previous = batch()
+    for model in (plain, saving):
+        logits(model, source, previous).pow(2).mean().backward()
+    expected = {name: p.grad for name, p in plain.named_parameters()}
+    for name, parameter in saving.named_parameters():
+        torch.testing.assert_close(parameter.grad, expected[name], msg=name)
+
+
+@pytest.mark.parametrize("mode", ["mean", "sum"])
+def test_layers_left_out_are_not_counted(mode):
+    """LayerDrop: three layers of which the middle one is dropped are a model of two layers."""
+    deep = build(residual_attention=mode, encoder_layerdrop=0.5, decoder_layerdrop=0.5).eval()
+    shallow = build(residual_attention=mode, encoder_layers=2, decoder_layers=2).eval()
+    state = {}
+    for name, value in deep.state_dict().items():
+        if ".layers.1." not in name:
+            state[name.replace(".layers.2.", ".layers.1.")] = value
+    shallow.load_state_dict(state)
+    for stack in (deep.encoder, deep.decoder):
+        kept = [stack.layers[0], stack.layers[2]]
+        stack.layers = torch.nn.ModuleList(kept)
+        stack.num_layers = 2
+    source, previous = batch()
+    torch.testing.assert_close(logits(deep, source, previous), logits(shallow, source, previous))
+
+
+@pytest.mark.parametrize("mode", ["mean", "sum"])
+def test_layerdrop_counts_the_layers_it_traverses(mode):
+    model = build(residual_attention=mode, encoder_layers=8, encoder_layerdrop=0.5)
+    without_dropout(model)
+    model.encoder.layers.p = 0.5
+    counted = []
+    for layer in model.encoder.layers._modules.values():
+        layer.self_attn.register_forward_pre_hook(
+            lambda _, __, kwargs: counted.append(kwargs["layers_traversed"]), with_kwargs=True
+        )
+    torch.manual_seed(3)
+    logits(model, *batch())
+    assert 0 < len(counted) < 8
+    assert counted == list(range(len(counted)))
+
+
+def test_return_all_hiddens_has_fairseqs_lengths():
+    source, previous = batch()
+    outputs = []
+    for arch in ("transformer", "realformer_tiny"):
+        model = build(arch).eval()
+        encoder_out = model.encoder(source, return_all_hiddens=True)
+        _, extra = model.decoder(previous, encoder_out=encoder_out)
+        outputs.append((encoder_out, extra))
+    (vanilla, vanilla_extra), (ours, ours_extra) = outputs
+    assert len(ours["encoder_states"]) == len(vanilla["encoder_states"]) == 4
+    assert len(ours_extra["inner_states"]) == len(vanilla_extra["inner_states"]) == 4
+    assert ours.keys() >= vanilla.keys()
+    assert ours_extra["attn"][0].shape == vanilla_extra["attn"][0].shape == (3, 6, 8)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_torchscript_gives_the_same_logits(mode):
+    model = build(residual_attention=mode).eval()
+    source, previous = batch()
+    lengths = source.ne(PAD).sum(1)
+    scripted = torch.jit.script(model)
+    torch.testing.assert_close(
+        scripted(source, lengths, previous)[0], model(source, lengths, previous)[0]
+    )
+
+
+@pytest.mark.parametrize("mode", ["mean", "sum"])
+def test_backward_through_sixty_layers_is_finite(mode):
+    model = without_dropout(build(residual_attention=mode, encoder_layers=60, decoder_layers=12))
+    out = logits(model, *batch())
+    out.pow(2).mean().backward()
+    assert out.isfinite().all()
+    assert all(p.grad.isfinite().all() for p in model.parameters())
+
+
+# Sizes of the architectures, from the tables that architectures.py names.
+SIZES = {
+    "realformer": (512, 2048, 8, 6, 6),
+    "realformer_wmt_en_de": (512, 2048, 8, 6, 6),
+    "realformer_wmt_en_de_12_12": (512, 2048, 8, 12, 12),
+    "realformer_wmt_en_de_18_18": (512, 2048, 8, 18, 18),
+    "realformer_wmt_en_fr": (512, 2048, 8, 6, 6),
+    "realformer_wmt_en_fr_60_12": (512, 2048, 8, 60, 12),
+    "realformer_iwslt_de_en": (512, 1024, 4, 6, 6),
+    "realformer_tiny": (128, 256, 4, 3, 3),
+}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_architectures(name):
+    args = argparse.Namespace()
+    ARCH_CONFIG_REGISTRY[name](args)
+    sizes = (
+        args.encoder_embed_dim,
+        args.encoder_ffn_embed_dim,
+        args.encoder_attention_heads,
+        args.encoder_layers,
+        args.decoder_layers,
+    )
+    assert sizes == SIZES[name]
+    assert args.decoder_ffn_embed_dim == args.encoder_ffn_embed_dim
+    assert args.decoder_attention_heads == args.encoder_attention_heads
+    assert (args.residual_attention, args.encoder_normalize_before) == ("mean", False)
+    dropout = (args.dropout, args.attention_dropout, args.activation_dropout)
+    assert dropout == ((0.1, 0.1, 0.1) if "wmt" in name else (0.1, 0.0, 0.0))
+    assert ARCH_MODEL_REGISTRY[name].__name__ == "RealFormerModel"
+    # An option on the command line wins.
+    args = argparse.Namespace(encoder_layers=2, residual_attention="sum")
+    ARCH_CONFIG_REGISTRY[name](args)
+    assert (args.encoder_layers, args.residual_attention) == (2, "sum")
+
+
+def test_every_architecture_is_listed_here():
+    assert {function.__name__ for function in ARCHITECTURES} == SIZES.keys()
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (dict(residual_attention="max"), "--residual-attention max: choose one of mean, sum"),
+        (dict(residual_chains="encoder,both"), "--residual-chains: 'encoder,both'.*encoder, dec"),
+        (dict(residual_chains=""), "--residual-attention none"),
+        (dict(base_layers=1), "--base-layers 1"),
+    ],
+)
+def test_what_cannot_work_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        build(**options)
