@@ -1,19 +1,92 @@
-"""Puts the folders that tests import from on the path, and keeps torch to one thread."""
+"""Puts the folders that tests import from on the path, and keeps torch to one thread.
 
+Also a prepared corpus and a trained model, made once, for the tests of the command line.
+"""
+
+import itertools
 import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 PROJECT = Path(__file__).resolve().parent.parent
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ["PYTHONPATH"] = os.pathsep.join(
-    [str(PROJECT), *filter(None, [os.environ.get("PYTHONPATH")])]
-)
+os.environ["OMP_NUM_THREADS"] = "1"
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+# The scripts use the environment that runs the tests, wherever VENV would be.
+os.environ["VENV"] = sys.prefix
 sys.path[:0] = [str(PROJECT), str(PROJECT / "data-prep"), str(PROJECT / "tests")]
+
+# Options that the trainings of the tests share. Updates of a few sentences, two narrow layers.
+TRAINING = """
+    --arch realformer_tiny --encoder-layers 2 --decoder-layers 2 --encoder-embed-dim 32
+    --encoder-ffn-embed-dim 64 --decoder-ffn-embed-dim 64 --share-all-embeddings --dropout 0.1
+    --attention-dropout 0.1 --task translation --source-lang en --target-lang fr
+    --criterion label_smoothed_cross_entropy --label-smoothing 0.1 --optimizer adam
+    --adam-betas (0.9,0.98) --lr 5e-3 --lr-scheduler inverse_sqrt --warmup-updates 5
+    --max-tokens 300 --required-batch-size-multiple 1 --num-workers 0 --seed 1 --cpu
+    --log-format simple --log-interval 1 --disable-validation
+""".split()
+
+
+def run(*command, check=True, **options):
+    """Run a command, its output captured as text."""
+    options = {"capture_output": True, "text": True, "cwd": "/", **options}
+    result = subprocess.run([str(word) for word in command], **options)
+    if check and result.returncode != 0:
+        raise AssertionError(f"{command} exited with {result.returncode}:\n{result.stderr[-3000:]}")
+    return result
+
+
+def train(data, checkpoints, *options, **keywords):
+    return run(
+        "fairseq-train",
+        data,
+        "--user-dir",
+        PROJECT / "realformer_fairseq",
+        "--save-dir",
+        checkpoints,
+        *TRAINING,
+        *options,
+        **keywords,
+    )
 
 
 @pytest.fixture(scope="session")
 def project() -> Path:
     return PROJECT
+
+
+@pytest.fixture(scope="session")
+def raw_corpus(tmp_path_factory) -> Path:
+    """240 pairs of the sample corpus' sentences, as a folder of plain text."""
+    from sample_corpus.generate import pairs
+
+    folder = tmp_path_factory.mktemp("raw corpus")
+    chosen = itertools.islice(pairs(), 240)
+    for split, size in (("train", 200), ("valid", 20), ("test", 20)):
+        part = list(itertools.islice(chosen, size))
+        for lang in ("en", "fr"):
+            text = "".join(getattr(pair, lang) + "\n" for pair in part)
+            (folder / f"{split}.{lang}").write_text(text, "utf-8")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def prepared(raw_corpus, tmp_path_factory) -> Path:
+    """The same, prepared by the script; a path with spaces."""
+    out = tmp_path_factory.mktemp("prepared") / "small corpus"
+    script = PROJECT / "data-prep/prepare-debian-en2fr.sh"
+    run(script, "--corpus", raw_corpus, "--out", out, "--bpe-merges", 150, "--jobs", 1)
+    return out
+
+
+@pytest.fixture(scope="session")
+def trained(prepared, tmp_path_factory) -> Path:
+    """Checkpoints of 20 updates, one every 10, and the training's log."""
+    folder = tmp_path_factory.mktemp("trained")
+    options = ["--max-update", 20, "--save-interval-updates", 10, "--no-epoch-checkpoints"]
+    result = train(prepared / "data-bin", folder, *options)
+    (folder / "train.log").write_text(result.stderr + result.stdout)
+    return folder

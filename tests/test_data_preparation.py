@@ -1,0 +1,157 @@
+"""The stages that every corpus goes through, and what the scripts refuse."""
+
+import gzip
+import os
+import shutil
+
+import pytest
+from conftest import run
+from fairseq.data import Dictionary, data_utils
+
+FILES = [f"{split}.{lang}" for split in ("train", "valid", "test") for lang in ("en", "fr")]
+
+
+def lines(path):
+    return path.read_text("utf-8").split("\n")[:-1]
+
+
+def test_every_stage_has_the_lines_of_the_raw_text(prepared, raw_corpus):
+    for name in FILES:
+        count = len(lines(raw_corpus / name))
+        for stage in ("raw", "tok", "bpe"):
+            assert len(lines(prepared / stage / name)) == count, (stage, name)
+    assert not list(prepared.rglob("*.tmp"))
+
+
+def test_binary_data_decodes_to_the_encoded_text(prepared):
+    dictionaries = [
+        Dictionary.load(str(prepared / f"data-bin/dict.{side}.txt")) for side in ("en", "fr")
+    ]
+    assert dictionaries[0] == dictionaries[1]
+    for lang in ("en", "fr"):
+        path = str(prepared / f"data-bin/test.en-fr.{lang}")
+        dataset = data_utils.load_indexed_dataset(path, dictionaries[0])
+        for ids, line in zip(dataset, lines(prepared / f"bpe/test.{lang}")):
+            assert dictionaries[0].string(ids, unk_string="<unk>").split(" ") == [
+                word if word in dictionaries[0] else "<unk>" for word in line.split(" ")
+            ]
+        assert len(dataset) == len(lines(prepared / f"bpe/test.{lang}"))
+
+
+def test_bpe_is_joint(prepared):
+    codes = lines(prepared / "code")
+    assert codes[0].startswith("#version") and len(codes) == 151
+    assert (prepared / "data-bin/code").read_bytes() == (prepared / "code").read_bytes()
+
+
+def test_rerun_resumes(prepared, raw_corpus, project, tmp_path):
+    """What is there stays, what is missing or was being written is made again, the same."""
+    again = tmp_path / "again"
+    shutil.copytree(prepared, again)
+    (again / "tok/test.fr").unlink()
+    (again / "bpe/valid.en").rename(again / "bpe/valid.en.tmp")
+    (again / "bpe/valid.en.tmp").write_text("half a li")
+    kept = (again / "tok/train.en").stat().st_mtime_ns
+    script = project / "data-prep/prepare-debian-en2fr.sh"
+    arguments = ["--corpus", raw_corpus, "--out", again, "--bpe-merges", 150, "--jobs", 1]
+    run(script, *arguments)
+    assert (again / "tok/train.en").stat().st_mtime_ns == kept
+    for stage in ("tok", "bpe"):
+        for name in FILES:
+            assert lines(again / stage / name) == lines(prepared / stage / name)
+
+
+def fails(*command, **options):
+    """The one line on stderr of a command that must fail."""
+    result = run(*command, check=False, **options)
+    assert result.returncode == 1, result.stderr
+    errors = [line for line in result.stderr.splitlines() if line and not line.startswith("==")]
+    assert len(errors) == 1, result.stderr
+    return errors[0]
+
+
+@pytest.fixture
+def corpus(raw_corpus, tmp_path):
+    copy = tmp_path / "corpus"
+    shutil.copytree(raw_corpus, copy)
+    return copy
+
+
+@pytest.fixture
+def script(project):
+    return project / "data-prep/prepare-debian-en2fr.sh"
+
+
+def test_compressed_text_is_accepted_and_unequal_lines_are_refused(script, corpus, tmp_path):
+    for name in FILES:
+        (corpus / f"{name}.gz").write_bytes(gzip.compress((corpus / name).read_bytes()))
+        (corpus / name).unlink()
+    (corpus / "valid.fr.gz").write_bytes(gzip.compress(b"une ligne\n"))
+    out = tmp_path / "out"
+    error = fails(script, "--corpus", corpus, "--out", out)
+    assert "valid.en' has 20 lines" in error and "valid.fr' has 1" in error
+    assert (
+        lines(out / "raw/train.en")
+        == gzip.decompress((corpus / "train.en.gz").read_bytes()).decode().split("\n")[:-1]
+    )
+
+
+def test_missing_file_is_named(script, corpus, tmp_path):
+    (corpus / "test.fr").unlink()
+    error = fails(script, "--corpus", corpus, "--out", tmp_path / "out")
+    assert "--corpus" in error and "test.fr" in error
+    assert not (tmp_path / "out/raw").exists()
+
+
+def test_other_options_for_the_same_folder_are_refused(script, raw_corpus, prepared):
+    error = fails(script, "--corpus", raw_corpus, "--out", prepared, "--bpe-merges", 99)
+    assert "--bpe-merges 150" in error and "--bpe-merges 99" in error
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (["--bpe-merges", "many"], ["--bpe-merges", "many"]),
+        (["--jobs", "0"], ["--jobs", "'0'"]),
+        (["--out"], ["--out", "value"]),
+        (["--merges", "3"], ["--merges"]),
+    ],
+)
+@pytest.mark.parametrize("name", ["prepare-debian-en2fr.sh", "prepare-sample-en2fr.sh"])
+def test_bad_options(project, name, arguments, words):
+    error = fails(project / "data-prep" / name, *arguments)
+    assert error.startswith(name)
+    assert all(word in error for word in words)
+
+
+def test_corpus_that_is_no_folder_is_named(script):
+    error = fails(script, "--corpus", "/no/such")
+    assert "--corpus" in error and "/no/such" in error
+
+
+def test_full_disk_is_said_before_anything_is_made(project, tmp_path):
+    (tmp_path / "bin").mkdir()
+    df = tmp_path / "bin/df"
+    df.write_text("#!/bin/sh\nprintf 'h\\nfs 10 7 3 70%% /\\n'\n")
+    df.chmod(0o755)
+    env = {**os.environ, "PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}
+    script = project / "data-prep/prepare-sample-en2fr.sh"
+    error = fails(script, "--out", tmp_path / "out", env=env)
+    assert "needs 100 MB" in error and "3 MB" in error
+    assert not (tmp_path / "out/raw").exists()
+
+
+@pytest.mark.skipif(shutil.which("apt-get") is None, reason="not a Debian machine")
+def test_corpus_without_apt_is_refused_in_one_line(script, tmp_path):
+    """All commands but apt's."""
+    (tmp_path / "bin").mkdir()
+    for folder in reversed(os.environ["PATH"].split(os.pathsep)):
+        for command in os.listdir(folder) if os.path.isdir(folder) else []:
+            link = tmp_path / "bin" / command
+            link.unlink(missing_ok=True)
+            link.symlink_to(os.path.join(folder, command))
+    for apt in (tmp_path / "bin").glob("apt*"):
+        apt.unlink()
+    env = {**os.environ, "PATH": f"{tmp_path}/bin"}
+    error = fails(script, "--out", tmp_path / "out", env=env)
+    assert error.startswith("prepare-debian-en2fr") and "apt" in error

@@ -1,0 +1,137 @@
+"""fairseq-train with the plugin, as a user runs it."""
+
+import re
+
+import pytest
+import torch
+from conftest import train
+from fairseq import options, utils
+from fairseq.models import ARCH_MODEL_NAME_REGISTRY
+
+from realformer_fairseq.architectures import ARCHITECTURES
+
+
+def losses(text):
+    """Training loss by update."""
+    found = re.findall(r"train_inner.*? loss=([\d.]+).*num_updates=(\d+)", text)
+    return {int(update): float(loss) for loss, update in found}
+
+
+def flat(state, path=""):
+    """Every tensor and value of a nested state, by path."""
+    if isinstance(state, dict):
+        items = state.items()
+    elif isinstance(state, (list, tuple)):
+        items = enumerate(state)
+    else:
+        return {path: state}
+    return {k: v for key, value in items for k, v in flat(value, f"{path}/{key}").items()}
+
+
+def test_loss_falls(trained):
+    loss = losses((trained / "train.log").read_text())
+    assert len(loss) == 20
+    assert loss[20] < 0.8 * loss[1]
+
+
+def test_twenty_updates_equal_ten_and_ten_resumed(trained, prepared, tmp_path):
+    train(prepared / "data-bin", tmp_path, "--max-update", 10, "--no-epoch-checkpoints")
+    resumed = train(prepared / "data-bin", tmp_path, "--max-update", 20, "--no-epoch-checkpoints")
+    log = resumed.stderr + resumed.stdout
+    assert min(losses(log)) == 11 and max(losses(log)) == 20
+
+    expected, actual = (
+        torch.load(folder / "checkpoint_last.pt", weights_only=True)
+        for folder in (trained, tmp_path)
+    )
+    for part in ("model", "last_optimizer_state"):
+        one, other = flat(expected[part]), flat(actual[part])
+        assert one.keys() == other.keys() and len(one) > 20
+        for key, value in one.items():
+            same = torch.equal(value, other[key]) if torch.is_tensor(value) else value == other[key]
+            assert same, (part, key)
+
+
+def test_vanilla_checkpoint_is_fine_tuned(prepared, tmp_path):
+    vanilla = ["--arch", "transformer", "--encoder-attention-heads", 4]
+    vanilla += ["--decoder-attention-heads", 4, "--max-update", 1]
+    train(prepared / "data-bin", tmp_path / "vanilla", *vanilla)
+    checkpoint = tmp_path / "vanilla/checkpoint_last.pt"
+    result = train(
+        prepared / "data-bin",
+        tmp_path / "ours",
+        "--finetune-from-model",
+        checkpoint,
+        "--residual-attention",
+        "none",
+        "--max-update",
+        1,
+        "--lr",
+        0,
+    )
+    assert f"Loaded checkpoint {checkpoint}" in result.stderr + result.stdout
+    before, after = (
+        torch.load(path, weights_only=True)["model"]
+        for path in (checkpoint, tmp_path / "ours/checkpoint_last.pt")
+    )
+    assert before.keys() == after.keys()
+    assert all(torch.equal(before[key], after[key]) for key in before)
+
+
+@pytest.fixture
+def parser(project, tmp_path, monkeypatch):
+    """fairseq-train's parser, for a command line with our --user-dir and without the rest."""
+    monkeypatch.chdir(project)
+
+    def parse(*arguments, user_dir="realformer_fairseq"):
+        line = [str(tmp_path), "--user-dir", user_dir, *arguments]
+        return options.parse_args_and_arch(options.get_training_parser(), line)
+
+    utils.import_user_module(type("args", (), {"user_dir": "realformer_fairseq"}))
+    return parse
+
+
+def test_options_reach_the_model(parser):
+    args = parser("--arch", "realformer_wmt_en_fr_60_12", "--residual-attention", "sum")
+    assert (args.residual_attention, args.residual_chains) == ("sum", "encoder,decoder,cross")
+    assert (args.encoder_layers, args.decoder_layers) == (60, 12)
+    args = parser("--arch", "realformer", "--residual-chains", "cross, encoder", "--dropout", "0.2")
+    assert (args.residual_attention, args.residual_chains) == ("mean", "encoder,cross")
+    assert args.dropout == 0.2
+
+
+def test_everything_that_the_transformer_takes_is_taken(parser):
+    ours = vars(parser("--arch", "realformer")).keys()
+    theirs = vars(parser("--arch", "transformer")).keys()
+    assert ours - theirs == {"residual_attention", "residual_chains"}
+    assert theirs - ours == set()
+
+
+@pytest.mark.parametrize("user_dir", ["realformer_fairseq", "./realformer_fairseq/"])
+def test_user_dir_after_import(parser, user_dir):
+    assert parser("--arch", "realformer_tiny", user_dir=user_dir).encoder_embed_dim == 128
+
+
+def test_architectures_are_listed_where_one_is_not_known(parser, capsys):
+    with pytest.raises(SystemExit):
+        parser("--arch", "realformer_small")
+    message = capsys.readouterr().err
+    assert all(re.search(rf"\b{function.__name__}\b", message) for function in ARCHITECTURES)
+    assert all(ARCH_MODEL_NAME_REGISTRY[f.__name__] == "realformer" for f in ARCHITECTURES)
+
+
+@pytest.mark.parametrize(
+    "flag, value, accepted",
+    [
+        ("--residual-attention", "max", ("mean", "sum", "none")),
+        ("--residual-chains", "encoder,self", ("'encoder,self'", "encoder, decoder, cross")),
+        ("--residual-chains", "", ("''", "--residual-attention none")),
+    ],
+)
+def test_bad_values_name_flag_value_and_choices(parser, capsys, flag, value, accepted):
+    with pytest.raises(SystemExit) as exit:
+        parser("--arch", "realformer", flag, value)
+    assert exit.value.code == 2
+    message = capsys.readouterr().err.splitlines()[-1]
+    assert flag in message and value in message
+    assert all(word in message for word in accepted)
