@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from conftest import PROJECT, run
 
-SCRIPTS = sorted(PROJECT.glob("scripts/*.sh")) + sorted(PROJECT.glob("data-prep/*.sh"))
+FOLDERS = ("scripts", "data-prep", "results/*")
+SCRIPTS = sorted(path for folder in FOLDERS for path in PROJECT.glob(f"{folder}/*.sh"))
 SOURCED = {"common.sh", "text_pipeline.sh"}
 COMMANDS = [path for path in SCRIPTS if path.name not in SOURCED]
 

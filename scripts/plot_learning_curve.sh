@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Draws the loss by update from the logs of one or several trainings.
+#
+#   scripts/plot_learning_curve.sh --logs FILE... --output FILE [--title TEXT]
+#
+#   --logs FILE...   what fairseq-train --log-format simple --log-file FILE wrote; the name of a
+#                    file, without its ending, is the name of the curve
+#   --output FILE    a PNG picture
+#   --title TEXT     stands above it
+#
+# Example
+#
+#   scripts/plot_learning_curve.sh --logs post-ln.log realformer.log --output curves.png
+set -euo pipefail
+# shellcheck source=scripts/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+case "${1:-}" in
+  -h | --help) help_text; exit ;;
+esac
+use_environment
+exec python -m realformer_fairseq.learning_curve "$@"

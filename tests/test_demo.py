@@ -1,0 +1,34 @@
+"""scripts/demo.sh, in small and whole."""
+
+import re
+import shutil
+
+import pytest
+from conftest import run
+
+# How the demo ends: three lines of an example, then the scores with their signatures.
+ENDING = re.compile(
+    r"^source       \S.*\ntranslation  .*\nreference    \S.*\n"
+    r"(?:.*\n)*"
+    r"^sacreBLEU  (?P<bleu>[\d.]+)  nrefs:1\|case:mixed\|eff:no\|tok:13a\|smooth:exp\|version:.*\n"
+    r"^chrF2  .*\n^tokenised BLEU .*\n\Z",
+    re.M,
+)
+
+
+def test_the_demos_path_in_small(project, prepared, tmp_path):
+    """On 200 sentences and for 20 updates."""
+    out = tmp_path / "my demo"
+    shutil.copytree(prepared, out / "corpus")
+    (out / "corpus/options.txt").write_text("sample corpus, --bpe-merges 2000\n")
+    options = ["--encoder-layers", 2, "--max-update", 20, "--save-interval-updates", 4]
+    result = run(project / "scripts/demo.sh", "--out", out, "--", *options)
+    assert ENDING.search(result.stdout), result.stdout
+    assert (out / "checkpoints/average.pt").exists()
+
+
+@pytest.mark.slow
+def test_the_demo_reaches_60_bleu(project, tmp_path):
+    """As a newcomer runs it. Run with `scripts/test.sh -m slow`."""
+    result = run(project / "scripts/demo.sh", "--out", tmp_path / "demo", env=None)
+    assert float(ENDING.search(result.stdout)["bleu"]) >= 60
