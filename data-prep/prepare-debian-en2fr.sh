@@ -53,36 +53,37 @@ corpus_file() { # split, extension; prints the name
   echo "$file"
 }
 
+# `awk 1` ends a last line that lacks its line feed.
 copy_text() { # file, plain or .gz
-  if [[ "$1" == *.gz ]]; then gzip -dc -- "$1"; else cat -- "$1"; fi
+  if [[ "$1" == *.gz ]]; then gzip -dc -- "$1"; else cat -- "$1"; fi | LC_ALL=C awk 1
 }
 
-copy_corpus() {
+copy_corpus() { # folder
   local split extension file
-  mkdir -p "$OUT/raw.tmp"
   for split in "${SPLITS[@]}"; do
     for extension in en fr src; do
       if ! file="$(corpus_file "$split" "$extension")"; then
         [[ "$extension" == src ]] && continue # where each pair is from: nice to have
         die "--corpus '$CORPUS': no $split.$extension and no $split.$extension.gz"
       fi
-      make_file "$OUT/raw.tmp/$split.$extension" copy_text "$file"
+      make_file "$1/$split.$extension" copy_text "$file"
     done
   done
 }
 
-build_corpus() {
+build_corpus() { # folder
   say "building the corpus from Debian packages"
-  PYTHONPATH="$PROJECT/data-prep" python -m debian_corpus --out "$OUT/raw.tmp" \
+  PYTHONPATH="$PROJECT/data-prep" python3 -m debian_corpus --out "$1" \
     --cache "${CACHE:-$OUT/cache}" --jobs "$JOBS" ${MIRROR[@]+"${MIRROR[@]}"}
 }
 
-[[ -z "$CORPUS" || -d "$CORPUS" ]] || die "--corpus: no such folder: '$CORPUS'"
-use_environment
-open_output "corpus from ${CORPUS:-Debian packages}, --bpe-merges $BPE_MERGES"
-need_disk 300
-if [[ ! -d "$OUT/raw" ]]; then
-  if [[ -n "$CORPUS" ]]; then copy_corpus; else build_corpus; fi
-  mv "$OUT/raw.tmp" "$OUT/raw"
+if [[ -n "$CORPUS" ]]; then
+  [[ -d "$CORPUS" ]] || die "--corpus: no such folder: '$CORPUS'"
+  CORPUS="$(cd "$CORPUS" && pwd)"
 fi
+use_environment
+make_folder --out "$OUT"
+need_disk 300
+make_raw "corpus from ${CORPUS:-Debian packages}, --bpe-merges $BPE_MERGES" \
+  "$(if [[ -n "$CORPUS" ]]; then echo copy_corpus; else echo build_corpus; fi)"
 prepare_from_raw

@@ -36,12 +36,13 @@ while [[ $# -gt 0 ]]; do
   esac
 done
 
-use_environment
-open_output "sample corpus, --bpe-merges $BPE_MERGES"
-need_disk 100
-if [[ ! -d "$OUT/raw" ]]; then
+make_corpus() { # folder
   say "making the sample corpus"
-  PYTHONPATH="$PROJECT/data-prep" python -m sample_corpus --out "$OUT/raw.tmp"
-  mv "$OUT/raw.tmp" "$OUT/raw"
-fi
+  PYTHONPATH="$PROJECT/data-prep" python3 -m sample_corpus --out "$1"
+}
+
+use_environment
+make_folder --out "$OUT"
+need_disk 100
+make_raw "sample corpus, --bpe-merges $BPE_MERGES" make_corpus
 prepare_from_raw

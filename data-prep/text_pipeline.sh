@@ -50,20 +50,8 @@ need_count() { # flag, value
   [[ "$2" =~ ^[1-9][0-9]*$ ]] || die "$1: '$2' is not a whole number above 0"
 }
 
-# Makes $OUT, and refuses to continue there what was begun with other options.
-open_output() { # options in words
-  local record="$OUT/options.txt"
-  mkdir -p "$OUT" 2>/dev/null || die "--out '$OUT': cannot make this folder"
-  [[ -w "$OUT" ]] || die "--out '$OUT': cannot write there"
-  if [[ -f "$record" && "$(<"$record")" != "$1" ]]; then
-    die "--out '$OUT' was made with '$(<"$record")', not '$1': choose another --out, or delete it"
-  fi
-  printf '%s\n' "$1" >"$record.tmp"
-  mv "$record.tmp" "$record"
-}
-
 tokenize_file() { # language, file
-  python -m realformer_fairseq.tokenization --lang "$1" --jobs "$JOBS" <"$2"
+  python3 -m realformer_fairseq.tokenization --lang "$1" --jobs "$JOBS" <"$2"
 }
 
 tokenize_corpus() {
@@ -96,6 +84,7 @@ encode_corpus() {
   for split in "${SPLITS[@]}"; do
     for lang in "$SOURCE_LANG" "$TARGET_LANG"; do
       make_file "$OUT/bpe/$split.$lang" apply_bpe "$OUT/tok/$split.$lang"
+      check_same_length "$OUT/tok/$split.$lang" "$OUT/bpe/$split.$lang"
     done
   done
   check_stage "$OUT/bpe"
@@ -109,15 +98,29 @@ binarize_corpus() {
       --trainpref "$OUT/bpe/train" --validpref "$OUT/bpe/valid" --testpref "$OUT/bpe/test" \
       --joined-dictionary --workers "$JOBS" --destdir "$OUT/data-bin.tmp" \
       >"$OUT/preprocess.log" 2>&1 || die "fairseq-preprocess failed, see '$OUT/preprocess.log'"
-    # fairseq's from_pretrained looks for the codes under this name.
+    # Where scripts/translate.sh looks for them.
     cp "$OUT/code" "$OUT/data-bin.tmp/code"
     mv "$OUT/data-bin.tmp" "$OUT/data-bin"
   fi
 }
 
+# Makes $OUT/raw with a command that fills the folder it is given, unless it is there.
+make_raw() { # options in words, command...
+  local options="$1"
+  shift
+  if [[ ! -d "$OUT/raw" ]]; then
+    rm -rf "$OUT/raw.tmp"
+    mkdir "$OUT/raw.tmp"
+    "$@" "$OUT/raw.tmp"
+    check_stage "$OUT/raw.tmp"
+    check_options "$OUT" "$options" write
+    mv "$OUT/raw.tmp" "$OUT/raw"
+  fi
+  check_options "$OUT" "$options"
+}
+
 # Everything after the raw text.
 prepare_from_raw() {
-  check_stage "$OUT/raw"
   tokenize_corpus
   encode_corpus
   binarize_corpus

@@ -1,6 +1,6 @@
 """RealFormer for fairseq: ``--user-dir realformer_fairseq --arch realformer_wmt_en_fr``.
 
-Importing this package registers the model and its architectures with fairseq.
+Importing this package registers the model, its architectures and a tokenizer with fairseq.
 """
 
 import sys
@@ -23,9 +23,10 @@ if not _starts_as_command():
 
     from .architectures import ARCHITECTURES
     from .checkpoint_loading import allow_fairseq_checkpoints
+    from .fairseq_tokenizer import RealFormerMosesTokenizer
     from .model import RealFormerModel
 
-    __all__ = ["RealFormerModel"]
+    __all__ = ["RealFormerModel", "RealFormerMosesTokenizer"]
 
     for architecture in ARCHITECTURES:
         register_model_architecture("realformer", architecture.__name__)(architecture)

@@ -28,6 +28,6 @@ def harmless_types():
 
 
 def allow_fairseq_checkpoints() -> None:
-    """Tell torch about them. Does nothing before torch 2.5, which cannot be told."""
-    if hasattr(torch.serialization, "add_safe_globals"):
+    """Tell torch about them, where it asks: from 2.6 on it loads with ``weights_only``."""
+    if tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 6):
         torch.serialization.add_safe_globals(harmless_types())

@@ -23,6 +23,8 @@ class RealFormerDecoderLayer(TransformerDecoderLayerBase):
             cfg.decoder.attention_heads,
             residual_attention=cfg.residual_attention_of("decoder"),
             dropout=cfg.attention_dropout,
+            add_bias_kv=add_bias_kv,
+            add_zero_attn=add_zero_attn,
             self_attention=not cfg.cross_self_attention,
             q_noise=self.quant_noise,
             qn_block_size=self.quant_noise_block_size,

@@ -91,6 +91,10 @@ class RealFormerEncoderLayer(TransformerEncoderLayerBase):
             x = self.final_layer_norm(x)
         return x, scores
 
+    def _load_from_state_dict(self, *args, **kwargs):
+        """Load as any module does: fairseq 0.12.2 would first add the second set of weights."""
+        torch.nn.Module._load_from_state_dict(self, *args, **kwargs)
+
     def upgrade_state_dict_named(self, state_dict, name):
         """Accept old checkpoints of fairseq's Transformer, 0.12.2's second set of weights too."""
         super().upgrade_state_dict_named(state_dict, name)

@@ -40,6 +40,11 @@ class RealFormerModel(TransformerModelBase):
         ):
             if getattr(args, f"max_{side}_positions", None) is None:
                 setattr(args, f"max_{side}_positions", default)
+        # The checkpoint keeps args: they must tell the number of layers that are left.
+        for side in ("encoder", "decoder"):
+            kept = getattr(args, f"{side}_layers_to_keep")
+            if kept:
+                setattr(args, f"{side}_layers", len(kept.split(",")))
         cfg = RealFormerConfig.from_namespace(args)
         cfg.check()
         return super().build_model(cfg, task)

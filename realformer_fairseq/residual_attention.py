@@ -55,8 +55,11 @@ def chained_scores(
         scores ``(B * heads, T, S)``, of the type of ``q``; a ``sum`` in half precision is float32,
         since its magnitude grows with depth past what a half can resolve
     """
+    if previous_scores is None:
+        layers_traversed = 0
     carry, fresh = chain_weights(residual_attention, layers_traversed)
-    in_float32 = residual_attention == "sum" and q.dtype != torch.float32
+    half = q.dtype == torch.float16 or q.dtype == torch.bfloat16
+    in_float32 = half and residual_attention == "sum"
     if previous_scores is None or in_float32:
         scores = torch.bmm(q * (fresh * scaling), k.transpose(1, 2))
         if in_float32:
@@ -112,7 +115,8 @@ class ResidualMultiheadAttention(MultiheadAttention):
         kwargs: fairseq's further arguments, see ``fairseq/modules/multihead_attention.py``
 
     Raises:
-        ValueError: for an xFormers configuration, which computes its scores out of reach
+        ValueError: for an xFormers configuration, which computes its scores out of reach, and for
+            ``add_bias_kv`` and ``add_zero_attn``, which no option of the Transformer sets
     """
 
     def __init__(self, embed_dim, num_heads, residual_attention="mean", **kwargs):
@@ -121,6 +125,8 @@ class ResidualMultiheadAttention(MultiheadAttention):
                 "--encoder-xformers-att-config and --decoder-xformers-att-config cannot be used "
                 "with a realformer model: xFormers does not hand out attention scores"
             )
+        if kwargs.get("add_bias_kv") or kwargs.get("add_zero_attn"):
+            raise ValueError("add_bias_kv and add_zero_attn are not supported")
         super().__init__(embed_dim, num_heads, **kwargs)
         self.residual_attention = residual_attention
 

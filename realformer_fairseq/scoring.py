@@ -9,13 +9,14 @@ import json
 import re
 import sys
 from importlib import metadata
-from typing import Any, Callable, Dict, List, Sequence
+from typing import Any, Dict, List, Sequence
 
 from sacrebleu.metrics import BLEU, CHRF
+from sacremoses import MosesTokenizer
 
 from .atomic_output import atomic_output
 from .command_line import ArgumentParser, UserError, run_main
-from .tokenization import line_detokenizer, line_tokenizer
+from .tokenization import attach_curly_apostrophe, join_curly_apostrophe, line_detokenizer
 
 PROGRAM = "score_bleu.sh"
 LOG_LINE = re.compile(r"([HD])-(\d+)\t[^\t]*\t(.*)")
@@ -60,13 +61,12 @@ def remove_bpe(line: str) -> str:
     return re.sub(r"@@( |$)", "", line)
 
 
-def log_hypotheses(
-    lines: Sequence[str], path: str, detokenize: Callable[[str], str], count: int
-) -> List[str]:
+def log_hypotheses(lines: Sequence[str], path: str, lang: str, count: int) -> List[str]:
     """Raw hypotheses in the log of fairseq-generate, in the order of the test set.
 
     The D- lines, if fairseq detokenised them; else the H- lines, with subwords joined and
-    detokenised here. Of several hypotheses for a sentence (``--nbest``) the first, its best.
+    detokenised here. fairseq's own ``--tokenizer moses`` leaves ``l’ ami`` apart, which is joined
+    here, too. Of several hypotheses for a sentence (``--nbest``) the first, its best.
 
     Args:
         path: of the log, for messages
@@ -89,15 +89,19 @@ def log_hypotheses(
     joined = {number: remove_bpe(text) for number, text in found["H"].items()}
     if not found["D"] or found["D"] == joined:
         print(f"{path}: not detokenised by fairseq-generate, done here", file=sys.stderr)
+        detokenize = line_detokenizer(lang)
         texts = {number: detokenize(remove_bpe(text)) for number, text in texts.items()}
-    return [texts[number] for number in sorted(texts)]
+    return [
+        join_curly_apostrophe(attach_curly_apostrophe(texts[number], lang), lang)
+        for number in sorted(texts)
+    ]
 
 
 def read_hypotheses(path: str, lang: str, count: int) -> List[str]:
     """Raw hypotheses of a plain file, or of fairseq-generate's log for ``count`` sentences."""
     lines = read_lines(path)
     if any(map(LOG_LINE.fullmatch, lines)):
-        return log_hypotheses(lines, path, line_detokenizer(lang), count)
+        return log_hypotheses(lines, path, lang, count)
     return lines
 
 
@@ -120,7 +124,11 @@ def tokenised_bleu(
 
     No smoothing, so that a corpus without a matching 4-gram scores 0, as in multi-bleu.
     """
-    tokenize = line_tokenizer(lang)
+    moses = MosesTokenizer(lang)
+
+    def tokenize(line: str) -> str:
+        return moses.tokenize(line, aggressive_dash_splits=True, return_str=True)
+
     metric = BLEU(tokenize="none", smooth_method="none", force=True)
     figures = score(metric, list(map(tokenize, hypotheses)), list(map(tokenize, references)))
     figures["signature"] += f"|moses:-a,-l,{lang}|sacremoses:{metadata.version('sacremoses')}"

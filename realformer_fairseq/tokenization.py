@@ -15,7 +15,7 @@ from typing import Callable, Iterable, Iterator
 
 from sacremoses import MosesDetokenizer, MosesTokenizer
 
-from .command_line import ArgumentParser, run_main
+from .command_line import ArgumentParser, UserError, run_main
 
 LINES_PER_TASK = 1000
 
@@ -103,6 +103,19 @@ def convert(
             yield from chunk
 
 
+def standard_input() -> Iterator[str]:
+    """Lines of UTF-8, ended by a line feed and by nothing else.
+
+    Raises:
+        UserError: naming the first line that is not UTF-8
+    """
+    for number, line in enumerate(sys.stdin.buffer, 1):
+        try:
+            yield line.decode("utf-8").rstrip("\n")
+        except UnicodeDecodeError as error:
+            raise UserError(f"standard input, line {number}: not UTF-8: {error.reason}") from None
+
+
 def main() -> None:
     parser = ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--lang", required=True, help="ISO 639-1 code, for example fr")
@@ -110,11 +123,10 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="worker processes (default: 1)")
     args = parser.parse_args()
 
-    for stream in (sys.stdin, sys.stdout):
-        stream.reconfigure(encoding="utf-8", newline="\n")
+    if args.jobs < 1:
+        raise UserError(f"--jobs: {args.jobs} is not a number of processes")
     make = line_detokenizer if args.detokenize else line_tokenizer
-    lines = (line.rstrip("\n") for line in sys.stdin)
-    for line in convert(lines, make, args.lang, args.jobs):
+    for line in convert(standard_input(), make, args.lang, args.jobs):
         print(line)
 
 

@@ -26,4 +26,4 @@ case "${1:-}" in
   -h | --help) help_text; exit ;;
 esac
 use_environment
-exec python -m realformer_fairseq.averaging "$@"
+exec python3 -m realformer_fairseq.averaging "$@"

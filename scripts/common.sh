@@ -7,6 +7,7 @@ PROJECT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 # shellcheck disable=SC2034
 USER_DIR="$PROJECT/realformer_fairseq"
 VENV="${VENV:-$PROJECT/.venv}"
+[[ "$VENV" == /* ]] || VENV="$PWD/$VENV"
 
 die() {
   printf '%s: %s\n' "$(basename "$0")" "$*" >&2
@@ -30,40 +31,70 @@ need_value() { # flag, number of arguments left with the flag
   [[ "$2" -ge 2 ]] || die "$1 needs a value (-h for help)"
 }
 
-has_everything() { # python
-  "$1" - 2>/dev/null <<'PYTHON'
-import importlib.util, sys
-modules = "bitarray", "fairseq", "hydra", "sacrebleu", "sacremoses", "subword_nmt", "torch"
-sys.exit(not all(map(importlib.util.find_spec, modules)))
+# Prints the modules that a Python lacks, on one line.
+missing_modules() { # python
+  "$1" - <<'PYTHON' 2>/dev/null || echo "a Python that runs"
+import importlib.util
+modules = """bitarray fairseq hydra numpy omegaconf regex sacrebleu sacremoses sklearn subword_nmt
+             torch tqdm""".split()
+print(*(module for module in modules if importlib.util.find_spec(module) is None))
 PYTHON
 }
 
+has_everything() { # python
+  [[ -z "$(missing_modules "$1")" ]]
+}
+
+# Whether $VENV is there and not what an interrupted scripts/setup.sh left behind.
+environment_complete() {
+  [[ -x "$VENV/bin/python3" && ! -e "$VENV/setup-is-incomplete" ]] &&
+    has_everything "$VENV/bin/python3"
+}
+
 set_up_if_needed() {
-  if [[ ! -x "$VENV/bin/python" ]] && has_everything python3; then
-    return
+  if [[ -e "$VENV" ]] || ! has_everything python3; then
+    "$PROJECT/scripts/setup.sh"
   fi
-  "$PROJECT/scripts/setup.sh"
 }
 
 # Chooses $VENV if it is there, else the Python of the active environment if it can run the
 # project. Puts its commands first on the PATH.
 use_environment() {
-  local python
   # Keeps Python 3.11 and later from importing a fairseq/ or torch/ of the user's current folder.
   export PYTHONSAFEPATH=1
-  if [[ -x "$VENV/bin/python" ]]; then
-    python="$VENV/bin/python"
-    has_everything "$python" || die "the environment '$VENV' is incomplete: run scripts/setup.sh"
-  elif has_everything python3; then
-    python="$(python3 -c 'import sys; print(sys.executable)')"
-  else
-    die "no environment at '$VENV', and python3 lacks torch or fairseq: run scripts/setup.sh"
+  # Text is UTF-8, whatever the locale.
+  export PYTHONUTF8=1
+  local bin="$VENV/bin"
+  if [[ ! -e "$VENV" ]]; then
+    has_everything python3 ||
+      die "no environment at '$VENV', and python3 lacks $(missing_modules python3):" \
+        "run scripts/setup.sh"
+    bin="$(dirname "$(python3 -c 'import sys; print(sys.executable)')")"
+  elif ! environment_complete; then
+    die "the environment '$VENV' is incomplete: run scripts/setup.sh"
   fi
-  PATH="$(dirname "$python"):$PATH"
+  PATH="$bin:$PATH"
   PYTHONPATH="$PROJECT${PYTHONPATH:+:$PYTHONPATH}"
   # Left to themselves, torch's thread pools oversubscribe a small machine: 8 times slower.
   OMP_NUM_THREADS="${OMP_NUM_THREADS:-$(cores)}"
   export PATH PYTHONPATH OMP_NUM_THREADS
+}
+
+# Refuses to go on in a folder that was made with other options. Call it again with `write` once
+# something in the folder is worth keeping.
+check_options() { # folder, options in words, [write]
+  local record="$1/options.txt"
+  if [[ "${3:-}" == write ]]; then
+    printf '%s\n' "$2" >"$record.tmp"
+    mv "$record.tmp" "$record"
+  elif [[ -f "$record" && "$(<"$record")" != "$2" ]]; then
+    die "--out '$1' was made with '$(<"$record")', not '$2': choose another --out, or delete it"
+  fi
+}
+
+make_folder() { # flag, folder
+  mkdir -p "$2" 2>/dev/null || die "$1 '$2': cannot make this folder"
+  [[ -w "$2" ]] || die "$1 '$2': cannot write there"
 }
 
 # glibc gives large tensors back to the kernel at once and faults them in again, page by page.

@@ -31,6 +31,9 @@ done
 CORPUS="$OUT/corpus" CHECKPOINTS="$OUT/checkpoints"
 
 train() {
+  if [[ -e "$OUT/training-is-done" ]]; then
+    return
+  fi
   fairseq-train "$CORPUS/data-bin" --user-dir "$USER_DIR" --arch realformer_tiny \
     --task translation --source-lang en --target-lang fr --share-all-embeddings \
     --criterion label_smoothed_cross_entropy --label-smoothing 0.1 \
@@ -41,12 +44,16 @@ train() {
     --save-dir "$CHECKPOINTS" --no-epoch-checkpoints --validate-interval-updates 300 \
     --save-interval-updates 100 --keep-interval-updates 5 --cpu \
     --log-format tqdm --log-file "$OUT/train.log" "$@"
+  : >"$OUT/training-is-done"
 }
 
 UPDATES=900
 set_up_if_needed
 use_environment
 keep_freed_memory
+make_folder --out "$OUT"
+check_options "$OUT" "demo, fairseq-train options: ${*:-none}"
+check_options "$OUT" "demo, fairseq-train options: ${*:-none}" write
 "$PROJECT/data-prep/prepare-sample-en2fr.sh" --out "$CORPUS"
 
 say "training a realformer_tiny for $UPDATES updates (log: '$OUT/train.log')"

@@ -19,4 +19,4 @@ case "${1:-}" in
   -h | --help) help_text; exit ;;
 esac
 use_environment
-exec python -m realformer_fairseq.learning_curve "$@"
+exec python3 -m realformer_fairseq.learning_curve "$@"

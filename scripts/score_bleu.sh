@@ -22,7 +22,7 @@
 # Example
 #
 #   fairseq-generate data-bin --path checkpoints/average.pt --user-dir realformer_fairseq \
-#     --tokenizer moses --bpe subword_nmt --bpe-codes codes \
+#     --tokenizer realformer_moses --bpe subword_nmt --bpe-codes data-bin/code \
 #     --required-batch-size-multiple 1 > generate.log
 #   scripts/score_bleu.sh --hyp generate.log --ref test.fr --lang fr
 set -euo pipefail
@@ -33,4 +33,4 @@ case "${1:-}" in
   -h | --help) help_text; exit ;;
 esac
 use_environment
-exec python -m realformer_fairseq.scoring "$@"
+exec python3 -m realformer_fairseq.scoring "$@"

@@ -14,7 +14,8 @@
 #            (default: torch==2.13.0, the version the project is tested with)
 #
 # Takes about 2 minutes and, with a CPU build of torch, 1.5 GB. An environment that is complete is
-# left as it is; an incomplete one is completed. pip's own settings (PIP_INDEX_URL, ...) apply.
+# left as it is, one that an interrupted set-up left behind is completed, and one that this script
+# did not make is never changed. pip's own settings (PIP_INDEX_URL, ...) apply.
 #
 # Example: another place, another Python
 #
@@ -80,16 +81,22 @@ install_fairseq() {
   fi
 }
 
-if [[ -x "$VENV/bin/python" ]] && has_everything "$VENV/bin/python"; then
+if environment_complete; then
   say "the environment '$VENV' is complete"
   exit
+fi
+if [[ -e "$VENV" && ! -e "$VENV/setup-is-incomplete" ]]; then
+  die "VENV='$VENV' was not made by this script and lacks $(missing_modules "$VENV/bin/python3"):" \
+    "install that there, or choose another VENV="
 fi
 python="$(choose_python)"
 "$FROM_SOURCE" || check_wheel_exists "$python"
 
 say "making an environment in '$VENV' with $("$python" --version)"
+make_folder VENV= "$VENV"
+: >"$VENV/setup-is-incomplete"
 "$python" -m venv "$VENV" || die "cannot make an environment in '$VENV'"
-PIP=("$VENV/bin/python" -m pip install --quiet --disable-pip-version-check)
+PIP=("$VENV/bin/python3" -m pip install --quiet --disable-pip-version-check)
 
 say "installing ${TORCH:-torch==2.13.0}"
 "${PIP[@]}" "${TORCH:-torch==2.13.0}"
@@ -97,11 +104,8 @@ install_fairseq
 say "installing the other requirements (setup.py)"
 "${PIP[@]}" --editable "${PROJECT}[fairseq-runtime,plots,test]"
 
-has_everything "$VENV/bin/python" || die "something is still missing in '$VENV'"
-say "done: $("$VENV/bin/python" - <<'PYTHON'
-from importlib.metadata import distributions, version
-fairseq = [d for d in distributions() if "fairseq" in d.metadata["Name"].replace("realformer", "")
-           and not d.metadata["Name"].startswith("realformer")]
-print("torch", version("torch") + ",", fairseq[0].metadata["Name"], fairseq[0].version)
-PYTHON
-)"
+has_everything "$VENV/bin/python3" ||
+  die "'$VENV' still lacks $(missing_modules "$VENV/bin/python3")"
+rm "$VENV/setup-is-incomplete"
+say "done: $("${PIP[@]:0:3}" list 2>/dev/null | awk '$1 ~ /^(torch|.*fairseq.*)$/ { print $1, $2 }' |
+  paste -s -d , -)"

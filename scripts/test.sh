@@ -18,7 +18,7 @@ case "${1:-}" in
 esac
 set_up_if_needed
 use_environment
-python -c 'import pytest' 2>/dev/null ||
-  die "no pytest in this environment: python -m pip install -e '${PROJECT}[test]'"
+python3 -c 'import pytest' 2>/dev/null ||
+  die "no pytest in this environment: python3 -m pip install -e '${PROJECT}[test]'"
 cd "$PROJECT"
-exec python -m pytest "$@"
+exec python3 -m pytest "$@"

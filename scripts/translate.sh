@@ -26,7 +26,7 @@ set -euo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-CHECKPOINT="" DATA="" CODES="" INPUT=/dev/stdin OUTPUT=""
+CHECKPOINT="" DATA="" CODES="" INPUT="" OUTPUT=""
 SOURCE_LANG=en TARGET_LANG=fr
 BEAM=5 LENPEN=0.8 MAX_TOKENS=2000
 while [[ $# -gt 0 ]]; do
@@ -60,22 +60,39 @@ check_arguments() {
   done
   CODES="${CODES:-$DATA/code}"
   need_file --bpe-codes "$CODES"
-  [[ "$INPUT" == /dev/stdin ]] || need_file --input "$INPUT"
+  [[ -z "$INPUT" || ( -r "$INPUT" && ! -d "$INPUT" ) ]] || die "--input: no such file: '$INPUT'"
+  [[ -z "$OUTPUT" || -d "$(dirname "$OUTPUT")" ]] || die "--output: no such folder: '$OUTPUT'"
   [[ "$BEAM" =~ ^[1-9][0-9]*$ ]] || die "--beam: '$BEAM' is not a whole number above 0"
   [[ "$LENPEN" =~ ^-?[0-9]+(\.[0-9]+)?$ ]] || die "--lenpen: '$LENPEN' is not a number"
   [[ "$MAX_TOKENS" =~ ^[1-9][0-9]*$ ]] ||
     die "--max-tokens: '$MAX_TOKENS' is not a whole number above 0"
 }
 
+# The log stays where it is, for whoever wants to know more than its first or last error.
+give_up() { # message
+  trap - EXIT
+  die "$1 (log: '$WORK/log')"
+}
+
+read_input() {
+  if [[ -n "$INPUT" ]]; then cat -- "$INPUT"; else cat; fi
+}
+
 tokenize_and_encode() {
-  python -m realformer_fairseq.tokenization --lang "$SOURCE_LANG" <"$INPUT" >"$WORK/tokenised"
-  subword-nmt apply-bpe --codes "$CODES" <"$WORK/tokenised" >"$WORK/encoded" 2>"$WORK/log"
+  read_input | python3 -m realformer_fairseq.tokenization --lang "$SOURCE_LANG" \
+    >"$WORK/tokenised" || exit 1
+  subword-nmt apply-bpe --codes "$CODES" <"$WORK/tokenised" >"$WORK/encoded" 2>"$WORK/log" ||
+    give_up "--bpe-codes '$CODES': $(grep -i error "$WORK/log" | head -n 1)"
 }
 
 # Numbers of the lines that are not empty go to one file, the lines to another: fairseq would
 # translate an empty line into something.
 set_empty_lines_apart() {
   awk -v numbers="$WORK/numbers" 'NF { print NR > numbers; print }' "$WORK/encoded" >"$WORK/source"
+}
+
+last_error() {
+  grep -E '^[A-Za-z_.]*(Error|Exception|error:)' "$WORK/log" | tail -n 1
 }
 
 search() {
@@ -85,7 +102,7 @@ search() {
     --buffer-size 2000 --required-batch-size-multiple 1 --num-workers 0 \
     --skip-invalid-size-inputs-valid-test \
     "$@" <"$WORK/source" >"$WORK/generated" 2>"$WORK/log" ||
-    die "fairseq-interactive failed: $(grep -v '^ ' "$WORK/log" | tail -n 1)"
+    give_up "fairseq-interactive failed with --checkpoint '$CHECKPOINT': $(last_error)"
 }
 
 # H-<number> <score> <text> in any order; number counts the lines that are not empty from 0.
@@ -93,8 +110,8 @@ restore_order() {
   grep '^H-' "$WORK/generated" | sed 's/^H-//' | sort -n -s -k 1,1 -t $'\t' |
     awk -F '\t' '!seen[$1]++ { print $3 }' >"$WORK/found" || true
   [[ "$(wc -l <"$WORK/found")" -eq "$(wc -l <"$WORK/source")" ]] ||
-    die "$(wc -l <"$WORK/source") sentences went in, $(wc -l <"$WORK/found") came out:" \
-      "the longest are over the model's --max-source-positions or --max-tokens $MAX_TOKENS"
+    give_up "of $(wc -l <"$WORK/source") sentences $(wc -l <"$WORK/found") came out; are some longer \
+than the model's --max-source-positions, or than --max-tokens $MAX_TOKENS?"
   awk -v numbers="$WORK/numbers" -v lines="$(wc -l <"$WORK/encoded")" '
     { text[NR] = $0 }
     END {
@@ -103,20 +120,28 @@ restore_order() {
     }' "$WORK/found" >"$WORK/target"
 }
 
+# A file is replaced as a whole; a device, a pipe or a link is written to.
+write_output() {
+  if [[ -z "$OUTPUT" ]]; then
+    cat "$WORK/translation"
+  elif [[ -e "$OUTPUT" && ! -f "$OUTPUT" || -L "$OUTPUT" ]]; then
+    cat "$WORK/translation" >"$OUTPUT"
+  else
+    cp "$WORK/translation" "$OUTPUT.tmp.$$" && mv "$OUTPUT.tmp.$$" "$OUTPUT"
+  fi
+}
+
 check_arguments
 use_environment
 WORK="$(mktemp -d)"
 trap 'rm -rf "$WORK"' EXIT
 : >"$WORK/numbers"
+: >"$WORK/log"
 tokenize_and_encode
 set_empty_lines_apart
 : >"$WORK/generated"
 [[ ! -s "$WORK/source" ]] || search "$@"
 restore_order
-python -m realformer_fairseq.tokenization --lang "$TARGET_LANG" --detokenize \
+python3 -m realformer_fairseq.tokenization --lang "$TARGET_LANG" --detokenize \
   <"$WORK/target" >"$WORK/translation"
-if [[ -n "$OUTPUT" ]]; then
-  cp "$WORK/translation" "$OUTPUT.tmp" && mv "$OUTPUT.tmp" "$OUTPUT"
-else
-  cat "$WORK/translation"
-fi
+write_output

@@ -29,8 +29,8 @@ TASK = Task()
 PAD, EOS = TASK.source_dictionary.pad(), TASK.source_dictionary.eos()
 
 
-def build(arch: str = "realformer_tiny", seed: int = 1, **options):
-    """A model of few and narrow layers, ``options`` as on the command line."""
+def arguments(arch: str = "realformer_tiny", **options) -> argparse.Namespace:
+    """Of a model of few and narrow layers; ``options`` as on the command line."""
     sizes = dict(
         encoder_embed_dim=16,
         encoder_ffn_embed_dim=24,
@@ -45,8 +45,12 @@ def build(arch: str = "realformer_tiny", seed: int = 1, **options):
     )
     args = argparse.Namespace(arch=arch, **{**sizes, **options})
     ARCH_CONFIG_REGISTRY[arch](args)
+    return args
+
+
+def build(arch: str = "realformer_tiny", seed: int = 1, **options):
     torch.manual_seed(seed)
-    return ARCH_MODEL_REGISTRY[arch].build_model(args, TASK)
+    return ARCH_MODEL_REGISTRY[arch].build_model(arguments(arch, **options), TASK)
 
 
 def build_with_weights_of(model, **options):

@@ -11,7 +11,7 @@ import torch
 from fairseq import checkpoint_utils
 from models import TASK, batch, build, logits
 
-from realformer_fairseq.encoder_layer import FAST_PATH_PARAMETERS
+from realformer_fairseq.encoder_layer import FAST_PATH_PARAMETERS, RealFormerEncoderLayer
 
 
 def test_vanilla_transformer_checkpoint_loads():
@@ -31,6 +31,28 @@ def test_second_set_of_weights_of_fairseq_0_12_2_is_dropped():
         for name in FAST_PATH_PARAMETERS:
             state[f"encoder.layers.{layer}.{name}"] = torch.zeros(3)
     build().load_state_dict(state, strict=True)
+
+
+def test_layers_of_fairseq_0_12_2_load(monkeypatch):
+    """Its encoder layer has further parameters, and adds them to whatever it loads."""
+    base = RealFormerEncoderLayer.__mro__[1]
+    make = base.__init__
+
+    def make_with_second_set(layer, *args, **kwargs):
+        make(layer, *args, **kwargs)
+        for name in FAST_PATH_PARAMETERS:
+            setattr(layer, name, torch.nn.Parameter(torch.zeros(3)))
+
+    def load_with_second_set(layer, state, prefix, *args):
+        state.update({prefix + name: torch.zeros(3) for name in FAST_PATH_PARAMETERS})
+        torch.nn.Module._load_from_state_dict(layer, state, prefix, *args)
+
+    state = build("transformer").state_dict()
+    monkeypatch.setattr(base, "__init__", make_with_second_set)
+    monkeypatch.setattr(base, "_load_from_state_dict", load_with_second_set)
+    model = build()
+    model.load_state_dict(state, strict=True)
+    assert model.state_dict().keys() == state.keys()
 
 
 def test_very_old_layer_norm_names_load():

@@ -90,17 +90,27 @@ def test_compressed_text_is_accepted_and_unequal_lines_are_refused(script, corpu
     out = tmp_path / "out"
     error = fails(script, "--corpus", corpus, "--out", out)
     assert "valid.en' has 20 lines" in error and "valid.fr' has 1" in error
-    assert (
-        lines(out / "raw/train.en")
-        == gzip.decompress((corpus / "train.en.gz").read_bytes()).decode().split("\n")[:-1]
-    )
+    unpacked = gzip.decompress((corpus / "train.en.gz").read_bytes())
+    assert (out / "raw.tmp/train.en").read_bytes() == unpacked
+    assert not (out / "raw").exists()
 
 
-def test_missing_file_is_named(script, corpus, tmp_path):
+def test_missing_file_is_named_and_put_right(script, corpus, raw_corpus, tmp_path):
+    """The first try leaves nothing behind that a second one with other text would use. The last
+    line of a file may lack its line feed, and the folder may be named from where one stands."""
+    arguments = ["--out", tmp_path / "out", "--bpe-merges", 150]
     (corpus / "test.fr").unlink()
-    error = fails(script, "--corpus", corpus, "--out", tmp_path / "out")
+    error = fails(script, "--corpus", corpus, *arguments)
     assert "--corpus" in error and "test.fr" in error
     assert not (tmp_path / "out/raw").exists()
+
+    for name in FILES:
+        text = (raw_corpus / name).read_text("utf-8").upper()
+        (corpus / name).write_text(text.rstrip("\n"), "utf-8")
+    run(script, "--corpus", "corpus", *arguments, cwd=tmp_path)
+    for name in FILES:
+        expected = (corpus / name).read_text("utf-8") + "\n"
+        assert (tmp_path / "out/raw" / name).read_text("utf-8") == expected
 
 
 def test_other_options_for_the_same_folder_are_refused(script, raw_corpus, prepared):

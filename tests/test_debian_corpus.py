@@ -634,9 +634,9 @@ with open(archive / "calls", "a") as log:
     print(" ".join(sys.argv[1:]), file=log)
 failure = os.environ.get("FAKE_APT_FAILURE", "")
 if "indextargets" in sys.argv:
-    print("http://others.invalid/repo bookworm main")
-    print("http://archive.invalid/debian bookworm main")
-    print("http://archive.invalid/debian bookworm-updates main")
+    print("http://others.invalid/repo main bookworm")
+    print("http://archive.invalid/debian main stable bookworm")
+    print("http://archive.invalid/debian main stable-updates bookworm-updates")
 elif failure == "offline":
     print("W: ignored", file=sys.stderr)
     sys.exit("E: Failed to fetch http://archive.invalid  Temporary failure resolving")

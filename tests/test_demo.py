@@ -1,5 +1,6 @@
 """scripts/demo.sh, in small and whole."""
 
+import os
 import re
 import shutil
 
@@ -25,10 +26,13 @@ def test_the_demos_path_in_small(project, prepared, tmp_path):
     result = run(project / "scripts/demo.sh", "--out", out, "--", *options)
     assert ENDING.search(result.stdout), result.stdout
     assert (out / "checkpoints/average.pt").exists()
+    other = run(project / "scripts/demo.sh", "--out", out, check=False)
+    assert other.returncode == 1 and "options: none" in other.stderr
 
 
 @pytest.mark.slow
 def test_the_demo_reaches_60_bleu(project, tmp_path):
     """As a newcomer runs it. Run with `scripts/test.sh -m slow`."""
-    result = run(project / "scripts/demo.sh", "--out", tmp_path / "demo", env=None)
+    env = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
+    result = run(project / "scripts/demo.sh", "--out", tmp_path / "demo", env=env)
     assert float(ENDING.search(result.stdout)["bleu"]) >= 60

@@ -5,7 +5,17 @@ import argparse
 import pytest
 import torch
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
-from models import MODES, PAD, batch, build, build_with_weights_of, logits, without_dropout
+from models import (
+    MODES,
+    PAD,
+    TASK,
+    arguments,
+    batch,
+    build,
+    build_with_weights_of,
+    logits,
+    without_dropout,
+)
 
 from realformer_fairseq.architectures import ARCHITECTURES
 
@@ -105,6 +115,8 @@ def test_activation_checkpointing_gives_the_same_gradients(mode):
     saving = without_dropout(
         build_with_weights_of(plain, residual_attention=mode, checkpoint_activations=True)
     )
+    layers = [*saving.encoder.layers, *saving.decoder.layers]
+    assert all(hasattr(layer, "precheckpoint_forward") for layer in layers)
     source, previous = batch()
     for model in (plain, saving):
         logits(model, source, previous).pow(2).mean().backward()
@@ -131,13 +143,15 @@ def test_layers_left_out_are_not_counted(mode):
     torch.testing.assert_close(logits(deep, source, previous), logits(shallow, source, previous))
 
 
+@pytest.mark.parametrize("stack", ["encoder", "decoder"])
 @pytest.mark.parametrize("mode", ["mean", "sum"])
-def test_layerdrop_counts_the_layers_it_traverses(mode):
-    model = build(residual_attention=mode, encoder_layers=8, encoder_layerdrop=0.5)
-    without_dropout(model)
-    model.encoder.layers.p = 0.5
+def test_layerdrop_counts_the_layers_it_traverses(mode, stack):
+    options = {f"{stack}_layers": 8, f"{stack}_layerdrop": 0.5}
+    model = without_dropout(build(residual_attention=mode, **options))
+    layers = model.get_submodule(stack).layers
+    layers.p = 0.5
     counted = []
-    for layer in model.encoder.layers._modules.values():
+    for layer in layers._modules.values():
         layer.self_attn.register_forward_pre_hook(
             lambda _, __, kwargs: counted.append(kwargs["layers_traversed"]), with_kwargs=True
         )
@@ -145,6 +159,14 @@ def test_layerdrop_counts_the_layers_it_traverses(mode):
     logits(model, *batch())
     assert 0 < len(counted) < 8
     assert counted == list(range(len(counted)))
+
+
+def test_layers_to_keep_are_counted_in_what_the_checkpoint_keeps():
+    """fairseq saves the arguments, but not which layers were kept."""
+    args = arguments(encoder_layers_to_keep="0,2", decoder_layers_to_keep="1")
+    model = ARCH_MODEL_REGISTRY[args.arch].build_model(args, TASK)
+    assert (len(model.encoder.layers), len(model.decoder.layers)) == (2, 1)
+    assert (args.encoder_layers, args.decoder_layers) == (2, 1)
 
 
 def test_return_all_hiddens_has_fairseqs_lengths():

@@ -126,8 +126,8 @@ def test_source_without_words_is_finite(mode):
     ],
 )
 def test_gradient_reaches_the_layer_below_through_the_scores(mode, chain, below, above):
-    """The scores that the second layer returns depend on the first layer's q_proj even if the
-    first layer's output is cut off."""
+    """What the second layer attends to depends on the first layer's q_proj even if the first
+    layer's output is cut off."""
     for chains, reached in ((chain, True), ("encoder,decoder,cross".replace(chain, ""), False)):
         chains = ",".join(filter(None, chains.split(",")))
         model = without_dropout(build(residual_attention=mode, residual_chains=chains))
@@ -163,6 +163,20 @@ def test_sixty_layers_of_mean_lose_nothing_in_half_precision(dtype):
         single = max(single, (fresh.to(dtype).double() - fresh).abs().mean().item())
     assert half.dtype == dtype
     assert (half.double() - exact).abs().mean() < 4 * single
+
+
+def test_first_layer_of_a_chain_may_be_any_layer():
+    """Without scores from below there is nothing to take the mean of."""
+    q, k = torch.randn(2, 3, 4), torch.randn(2, 5, 4)
+    for mode in MODES:
+        scores = chained_scores(q, k, None, 0.5, mode, 3)
+        torch.testing.assert_close(scores, 0.5 * q @ k.transpose(1, 2))
+
+
+@pytest.mark.parametrize("option", ["add_bias_kv", "add_zero_attn"])
+def test_what_attention_does_not_do_is_refused(option):
+    with pytest.raises(ValueError, match=option):
+        attention("mean", **{option: True})
 
 
 def test_xformers_is_refused():

@@ -63,6 +63,20 @@ def test_tokenised_bleu_is_case_sensitive_and_not_smoothed():
     assert scoring.tokenised_bleu(without_quadruple, references, "fr")["score"] == 0
 
 
+def test_tokenised_bleu_sees_the_tokens_of_moses():
+    """Moses splits a curly apostrophe off: ``l ’ ami dort .`` against ``l ’ amie dort .``, where
+    our own tokens would be ``l’ ami dort .``. Words 4/5, pairs 2/4."""
+    figures = scoring.tokenised_bleu(["l’ami dort."], ["l’amie dort."], "fr")
+    assert figures["hypothesis_tokens"] == 5
+    assert figures["precisions"][:2] == [80.0, 50.0]
+
+
+def test_curly_apostrophe_that_fairseq_left_apart_is_joined(tmp_path):
+    lines = ["H-0\t-1\tl ’ ami d ’ Anna dort .", "D-0\t-1\tl ’ ami d ’ Anna dort."]
+    hypotheses = scoring.read_hypotheses(write(tmp_path / "log", lines), "fr", 1)
+    assert hypotheses == ["l’ami d’Anna dort."]
+
+
 def test_scores_and_signatures_are_those_of_sacrebleu():
     scores = scoring.all_scores(HYPOTHESES, REFERENCES, "fr")
     bleu = sacrebleu.corpus_bleu(HYPOTHESES, [REFERENCES])

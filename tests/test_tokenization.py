@@ -1,6 +1,10 @@
 """Tokenisation: reference lines, line counts, and the way back."""
 
+import subprocess
+import sys
+
 import pytest
+from conftest import PROJECT
 
 from realformer_fairseq.tokenization import (
     attach_curly_apostrophe,
@@ -70,6 +74,22 @@ def test_empty_lines_stay():
     lines = ["a", "", "  ", "\u2028", "b"]
     assert list(convert(lines, line_tokenizer, "en")) == ["a", "", "", "", "b"]
     assert list(convert(["", "a"], line_detokenizer, "en")) == ["", "a"]
+
+
+@pytest.mark.parametrize(
+    "arguments, text, words",
+    [
+        ([], b"caf\xc3\xa9\ncaf\xe9\n", ["line 2", "not UTF-8"]),
+        (["--jobs", "0"], b"", ["--jobs", "0"]),
+        (["--job", "2"], b"", ["--job"]),
+    ],
+)
+def test_bad_input_is_one_line(arguments, text, words):
+    command = [sys.executable, "-m", "realformer_fairseq.tokenization", "--lang", "fr"]
+    result = subprocess.run(command + arguments, input=text, capture_output=True, cwd=PROJECT)
+    error = result.stderr.decode()
+    assert result.returncode == 1 and len(error.splitlines()) == 1
+    assert all(word in error for word in words)
 
 
 def test_several_processes_keep_the_order():

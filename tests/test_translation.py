@@ -1,9 +1,11 @@
 """End to end in small: average, translate, score, align, all through the command line."""
 
 import re
+import sys
+from pathlib import Path
 
 import pytest
-from conftest import run
+from conftest import PROJECT, run
 
 
 @pytest.fixture(scope="module")
@@ -107,4 +109,105 @@ def test_a_file_that_is_no_checkpoint_is_named(project, prepared, tmp_path):
         check=False,
     )
     assert result.returncode == 1 and result.stdout == ""
-    assert len(result.stderr.splitlines()) == 1 and "translate.sh" in result.stderr
+    assert len(result.stderr.splitlines()) == 1 and "broken.pt" in result.stderr
+
+
+# Stands in for fairseq-interactive: numbered lines, two hypotheses each, in a strange order.
+SEARCH = """#!/usr/bin/env python3
+import sys
+lines = sys.stdin.read().split("\\n")[:-1]
+for number in sorted(range(len(lines)), key=lambda n: (n * 7) % 5):
+    if lines[number] != "lost":
+        print(f"S-{number}\\t{lines[number]}")
+        print(f"H-{number}\\t-0.1\\t{lines[number]} {number}")
+        print(f"H-{number}\\t-0.2\\tsecond")
+"""
+
+
+@pytest.fixture
+def fake_search(tmp_path, monkeypatch):
+    """An environment as the one that runs the tests, but for fairseq-interactive."""
+    venv, real = tmp_path / "venv", Path(sys.prefix)
+    (venv / "bin").mkdir(parents=True)
+    for entry in real.iterdir():
+        if entry.name != "bin":
+            (venv / entry.name).symlink_to(entry)
+    for entry in (real / "bin").iterdir():
+        if entry.name != "fairseq-interactive":
+            (venv / "bin" / entry.name).symlink_to(entry)
+    search = venv / "bin/fairseq-interactive"
+    search.write_text(SEARCH)
+    search.chmod(0o755)
+    monkeypatch.setenv("VENV", str(venv))
+
+
+def search_with_fake(project, prepared, text, *options, **keywords):
+    (prepared.parent / "any.pt").write_bytes(b"")
+    return run(
+        project / "scripts/translate.sh",
+        *("--checkpoint", prepared.parent / "any.pt", "--data", prepared / "data-bin"),
+        *options,
+        input=text,
+        **keywords,
+    )
+
+
+def test_order_is_kept(project, prepared, fake_search):
+    """Every line gets the first hypothesis of its own number, and empty lines stay."""
+    words = [str(number) for number in range(23)]
+    text = "\n".join([*words[:5], "", "", *words[5:], ""]) + "\n"
+    out = search_with_fake(project, prepared, text).stdout.split("\n")[:-1]
+    expected = [f"{word} {number}" for number, word in enumerate(words)]
+    joined = [re.sub("@@ ", "", line) for line in out]
+    assert joined == [*expected[:5], "", "", *expected[5:], ""]
+
+
+def test_a_lost_sentence_is_said_and_nothing_is_written(project, prepared, fake_search, tmp_path):
+    (tmp_path / "out").write_text("before")
+    codes = tmp_path / "codes"
+    codes.write_text("#version: 0.2\nl o\nlo s\nlos t</w>\n")
+    options = ["--bpe-codes", codes, "--output", tmp_path / "out"]
+    result = search_with_fake(project, prepared, "1\nlost\n2\n", *options, check=False)
+    assert result.returncode == 1
+    assert len(result.stderr.splitlines()) == 1 and "of 3 sentences 2 came out" in result.stderr
+    assert (tmp_path / "out").read_text() == "before"
+
+
+def test_output_that_is_no_file_is_written_to(project, prepared, fake_search):
+    result = search_with_fake(project, prepared, "1\n", "--output", "/dev/stdout")
+    assert result.stdout == "1 0\n"
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (["--output", "/no/such/place"], ["--output", "/no/such"]),
+        (["--bpe-codes", __file__], ["--bpe-codes", __file__]),
+        (["--lenpen", "high"], ["--lenpen", "high"]),
+    ],
+)
+def test_bad_files_and_values(project, prepared, fake_search, options, words):
+    result = search_with_fake(project, prepared, "1\n", *options, check=False)
+    assert result.returncode == 1 and result.stdout == ""
+    assert len(result.stderr.splitlines()) == 1
+    assert all(word in result.stderr for word in words)
+
+
+def test_from_pretrained(averaged, prepared):
+    """As the README shows it, against the script."""
+    import realformer_fairseq
+
+    model = realformer_fairseq.RealFormerModel.from_pretrained(
+        str(averaged.parent),
+        averaged.name,
+        data_name_or_path=str(prepared / "data-bin"),
+        tokenizer="realformer_moses",
+        source_lang="en",
+        target_lang="fr",
+        bpe="subword_nmt",
+        bpe_codes=str(prepared / "data-bin/code"),
+    )
+    sentences = (prepared / "raw/test.en").read_text().split("\n")[:4]
+    translated = model.translate(sentences, beam=5, lenpen=0.8, max_len_b=20)
+    script = translate(PROJECT, averaged, prepared, input="\n".join(sentences) + "\n").stdout
+    assert translated == script.split("\n")[:-1]

@@ -74,6 +74,7 @@ class AptSuite:
             os.makedirs(os.path.join(self.folder, name), exist_ok=True)
         self._write("apt.conf", CONFIGURATION)
         if all(self._index_paths(name) for name in INDEXES):
+            self._check_mirror()
             return
         self._write("sources.list", SOURCES_LIST)
         error = self._apt_get("update", cwd=self.folder)
@@ -83,6 +84,15 @@ class AptSuite:
                 f" ({error or 'some are missing'}): check the network and the archive's URL,"
                 " then run this again"
             )
+
+    def _check_mirror(self) -> None:
+        """Raise PreparationError if the lists were fetched from another archive."""
+        with open(os.path.join(self.folder, "sources.list"), encoding="utf-8") as file:
+            if f" {self.mirror} " not in file.read():
+                raise PreparationError(
+                    f"{self.folder} has the lists of another archive than {self.mirror}:"
+                    " delete this folder, or use the archive that it was made with"
+                )
 
     def index(self, name: str) -> str:
         """Return the text of an index of INDEXES, such as "Packages"."""

@@ -15,7 +15,8 @@ KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 ADVICE = "run this on Debian 12 or 13, or in a container of one"
 
 OS_RELEASE_FIELD = re.compile(r"^(\w+)=[\"']?(.*?)[\"']?$", re.MULTILINE)
-INDEX_TARGET_FORMAT = "$(REPO_URI) $(RELEASE) $(COMPONENT)"
+# The release as it is configured, which may be "stable", and the codename that it stands for.
+INDEX_TARGET_FORMAT = "$(REPO_URI) $(COMPONENT) $(RELEASE) $(CODENAME)"
 
 MEGABYTE = 10**6
 
@@ -58,8 +59,8 @@ def debian_archive(os_release: str = OS_RELEASE) -> str:
     codename = system.get("VERSION_CODENAME", "")
     urls = [
         url
-        for url, release, component in _index_targets()
-        if (release, component) == (codename, "main")
+        for url, component, *releases in _index_targets()
+        if component == "main" and codename in releases
     ]
     if not urls:
         raise PreparationError(
@@ -70,14 +71,14 @@ def debian_archive(os_release: str = OS_RELEASE) -> str:
 
 
 def _index_targets() -> list[list[str]]:
-    """Return (URL, release, component) of the package indexes in apt's configuration."""
+    """Return URL, component and names of the release of each package index in apt's settings."""
     result = subprocess.run(
         ["apt-get", "indextargets", "--format", INDEX_TARGET_FORMAT, "Identifier: Packages"],
         capture_output=True,
         text=True,
     )
     lines = (line.split() for line in result.stdout.splitlines())
-    return [fields for fields in lines if len(fields) == 3]
+    return [fields for fields in lines if len(fields) >= 3]
 
 
 def check_disk_space(folder: str, needed: int) -> None:

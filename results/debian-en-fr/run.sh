@@ -31,7 +31,7 @@ use_environment
 keep_freed_memory
 
 say "training"
-fairseq-train "$OUT/corpus/data-bin" --user-dir "$USER_DIR" --arch realformer \
+[[ -e "$OUT/training-is-done" ]] || fairseq-train "$OUT/corpus/data-bin" --user-dir "$USER_DIR" --arch realformer \
   --task translation --source-lang en --target-lang fr \
   --encoder-embed-dim 256 --encoder-ffn-embed-dim 1024 --encoder-layers 3 \
   --encoder-attention-heads 4 --decoder-ffn-embed-dim 1024 --decoder-layers 3 \
@@ -44,6 +44,7 @@ fairseq-train "$OUT/corpus/data-bin" --user-dir "$USER_DIR" --arch realformer \
   --save-dir "$OUT/checkpoints" --no-epoch-checkpoints --save-interval-updates 250 \
   --keep-interval-updates 8 --validate-interval-updates 500 \
   --log-format simple --log-interval 50 --log-file "$OUT/train.log"
+: >"$OUT/training-is-done"
 
 say "averaging the last 4 checkpoints"
 "$PROJECT/scripts/average_checkpoints.sh" --inputs "$OUT/checkpoints" \
