@@ -51,6 +51,7 @@ UPDATES=900
 set_up_if_needed
 use_environment
 keep_freed_memory
+export PYTHONWARNINGS=ignore # fairseq's use of hydra and torch makes a screenful of them
 make_folder --out "$OUT"
 check_options "$OUT" "demo, fairseq-train options: ${*:-none}"
 check_options "$OUT" "demo, fairseq-train options: ${*:-none}" write
