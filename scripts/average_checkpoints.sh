@@ -21,9 +21,4 @@
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
-
-case "${1:-}" in
-  -h | --help) help_text; exit ;;
-esac
-use_environment
-exec python3 -m realformer_fairseq.averaging "$@"
+run_module realformer_fairseq.averaging "$@"

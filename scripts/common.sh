@@ -97,6 +97,15 @@ make_folder() { # flag, folder
   [[ -w "$2" ]] || die "$1 '$2': cannot write there"
 }
 
+# All that a script has to do if a Python module does the work.
+run_module() { # module, arguments...
+  case "${2:-}" in
+    -h | --help) help_text; exit ;;
+  esac
+  use_environment
+  exec python3 -m "$@"
+}
+
 # glibc gives large tensors back to the kernel at once and faults them in again, page by page.
 # Keeping the memory, in huge pages, made training on a CPU 1.2 times as fast.
 keep_freed_memory() {

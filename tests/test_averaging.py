@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy
 import pytest
 import torch
+from commands import error_of
 from fairseq.checkpoint_utils import load_checkpoint_to_cpu
 
 from realformer_fairseq import averaging
-from realformer_fairseq.command_line import run_main
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "average_checkpoints.sh"
 
@@ -63,21 +63,7 @@ def save(path, model, epoch=1, **kwargs):
 
 
 def average(*arguments):
-    """Run the command in this process.
-
-    Returns the error message, or None on success.
-    """
-    sys.argv = ["averaging.py", *map(str, arguments)]
-    try:
-        run_main(averaging.main, averaging.PROGRAM)
-    except SystemExit as stop:
-        return stop.code
-    return None
-
-
-@pytest.fixture(autouse=True)
-def keep_arguments(monkeypatch):
-    monkeypatch.setattr(sys, "argv", sys.argv)
+    return error_of(averaging, *arguments)
 
 
 @pytest.fixture

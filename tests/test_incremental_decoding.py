@@ -34,13 +34,10 @@ def forced_scores(models, source, tokens):
     return mean[0].gather(1, tokens.unsqueeze(1)).squeeze(1)
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS.keys())
-def test_beam_scores_equal_a_forced_full_forward(mode, options):
-    models = [build(residual_attention=mode, **options).eval()]
-    source, _ = batch()
-    for sentence, hypotheses in zip(source, generate(models, source)):
-        assert len(hypotheses) == 5
+def assert_forced_scores(models, source, generated, beam=5):
+    """Each hypothesis has the scores that forcing it gives, for its sentence without padding."""
+    for sentence, hypotheses in zip(source, generated):
+        assert len(hypotheses) == beam
         words = sentence[sentence.ne(PAD)].unsqueeze(0)
         for hypothesis in hypotheses:
             torch.testing.assert_close(
@@ -49,6 +46,14 @@ def test_beam_scores_equal_a_forced_full_forward(mode, options):
                 atol=1e-5,
                 rtol=1e-5,
             )
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS.keys())
+def test_beam_scores_equal_a_forced_full_forward(mode, options):
+    models = [build(residual_attention=mode, **options).eval()]
+    source, _ = batch()
+    assert_forced_scores(models, source, generate(models, source))
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -105,33 +110,18 @@ def test_none_generates_what_fairseqs_transformer_generates(mode):
 def test_prefix_tokens():
     models = [build(residual_attention="mean").eval()]
     source, previous = batch()
-    for hypotheses, prefix, sentence in zip(
-        generate(models, source, prefix_tokens=previous[:, 1:4]), previous[:, 1:4], source
-    ):
+    prefixes = previous[:, 1:4]
+    generated = generate(models, source, prefix_tokens=prefixes)
+    assert_forced_scores(models, source, generated)
+    for hypotheses, prefix in zip(generated, prefixes):
         prefix = prefix[prefix.ne(PAD)]
-        words = sentence[sentence.ne(PAD)].unsqueeze(0)
-        for hypothesis in hypotheses:
-            assert torch.equal(hypothesis["tokens"][: len(prefix)], prefix)
-            torch.testing.assert_close(
-                hypothesis["positional_scores"],
-                forced_scores(models, words, hypothesis["tokens"]),
-                atol=1e-5,
-                rtol=1e-5,
-            )
+        assert all(torch.equal(h["tokens"][: len(prefix)], prefix) for h in hypotheses)
 
 
 def test_ensemble_with_a_vanilla_model():
     models = [build("transformer", seed=3).eval(), build(residual_attention="mean").eval()]
     source, _ = batch()
-    for sentence, hypotheses in zip(source, generate(models, source)):
-        words = sentence[sentence.ne(PAD)].unsqueeze(0)
-        for hypothesis in hypotheses:
-            torch.testing.assert_close(
-                hypothesis["positional_scores"],
-                forced_scores(models, words, hypothesis["tokens"]),
-                atol=1e-5,
-                rtol=1e-5,
-            )
+    assert_forced_scores(models, source, generate(models, source))
 
 
 @pytest.mark.parametrize("layers", [1, 2])

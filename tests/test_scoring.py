@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 import sacrebleu
+from commands import error_of
 
 from realformer_fairseq import scoring
-from realformer_fairseq.command_line import run_main
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "score_bleu.sh"
 HYPOTHESES = ["l'ami de Jean-Luc dort.", "oui."]
@@ -25,21 +25,7 @@ def write(path, lines):
 
 
 def score_bleu(*arguments):
-    """Run the command in this process.
-
-    Returns the error message, or None on success.
-    """
-    sys.argv = ["scoring.py", *map(str, arguments)]
-    try:
-        run_main(scoring.main, scoring.PROGRAM)
-    except SystemExit as stop:
-        return stop.code
-    return None
-
-
-@pytest.fixture(autouse=True)
-def keep_arguments(monkeypatch):
-    monkeypatch.setattr(sys, "argv", sys.argv)
+    return error_of(scoring, *arguments)
 
 
 def test_tokenised_bleu_in_closed_form():

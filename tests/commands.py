@@ -1,0 +1,20 @@
+"""Commands of the package, run in the process of the test."""
+
+import sys
+from unittest import mock
+
+from realformer_fairseq.command_line import run_main
+
+
+def error_of(module, *arguments):
+    """Run ``module.main`` as its script would.
+
+    Returns:
+        the error message, or None on success
+    """
+    with mock.patch.object(sys, "argv", [module.PROGRAM, *map(str, arguments)]):
+        try:
+            run_main(module.main, module.PROGRAM)
+        except SystemExit as stop:
+            return stop.code
+    return None
