@@ -1,6 +1,7 @@
 """RealFormer for fairseq: ``--user-dir realformer_fairseq --arch realformer_wmt_en_fr``.
 
-Importing this package registers the model, its architectures and a tokenizer with fairseq.
+Importing this package registers the model, its architectures, an optimizer and a tokenizer
+with fairseq.
 """
 
 import sys
@@ -25,8 +26,9 @@ if not _starts_as_command():
     from .checkpoint_loading import allow_fairseq_checkpoints
     from .fairseq_tokenizer import RealFormerMosesTokenizer
     from .model import RealFormerModel
+    from .radam import FairseqRAdam
 
-    __all__ = ["RealFormerModel", "RealFormerMosesTokenizer"]
+    __all__ = ["FairseqRAdam", "RealFormerModel", "RealFormerMosesTokenizer"]
 
     for architecture in ARCHITECTURES:
         register_model_architecture("realformer", architecture.__name__)(architecture)
