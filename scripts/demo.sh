@@ -47,7 +47,7 @@ train() {
   : >"$OUT/training-is-done"
 }
 
-UPDATES=900
+UPDATES=700
 set_up_if_needed
 use_environment
 keep_freed_memory

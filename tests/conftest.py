@@ -26,7 +26,7 @@ TRAINING = """
     --criterion label_smoothed_cross_entropy --label-smoothing 0.1 --optimizer adam
     --adam-betas (0.9,0.98) --lr 5e-3 --lr-scheduler inverse_sqrt --warmup-updates 5
     --max-tokens 300 --required-batch-size-multiple 1 --num-workers 0 --seed 1 --cpu
-    --log-format simple --log-interval 1 --disable-validation
+    --log-format simple --log-interval 1
 """.split()
 
 
@@ -39,7 +39,10 @@ def run(*command, check=True, **options):
     return result
 
 
-def train(data, checkpoints, *options, **keywords):
+def train(data, checkpoints, *options, validate=False):
+    """fairseq-train with TRAINING and further options, which win over those."""
+    if not validate:
+        options = ("--disable-validation", *options)
     return run(
         "fairseq-train",
         data,
@@ -49,7 +52,6 @@ def train(data, checkpoints, *options, **keywords):
         checkpoints,
         *TRAINING,
         *options,
-        **keywords,
     )
 
 

@@ -77,12 +77,31 @@ def test_namespaces_and_numpy_scalars_load_with_weights_only(tmp_path, kind):
     assert loaded["best"] == state["best"] and type(loaded["best"]) is type(state["best"])
 
 
-def test_scalars_written_by_numpy_1_load(tmp_path):
-    torch.save({"best": numpy.float64(27.5)}, tmp_path / "new.pt", _use_new_zipfile_serialization=0)
+def test_arrays_load_with_weights_only(tmp_path):
+    torch.save({"counts": numpy.arange(4), "sum": numpy.ones((2, 2))}, tmp_path / "checkpoint.pt")
+    loaded = torch.load(tmp_path / "checkpoint.pt", weights_only=True)
+    assert loaded["counts"].tolist() == [0, 1, 2, 3]
+    assert loaded["sum"].tolist() == [[1, 1], [1, 1]]
+
+
+def test_scalars_and_arrays_written_by_numpy_1_load(tmp_path):
+    values = {"best": numpy.float64(27.5), "counts": numpy.arange(2)}
+    torch.save(values, tmp_path / "new.pt", _use_new_zipfile_serialization=False)
     written = (tmp_path / "new.pt").read_bytes()
     old = written.replace(b"numpy._core.multiarray", b"numpy.core.multiarray")
     (tmp_path / "old.pt").write_bytes(old)
-    assert torch.load(tmp_path / "old.pt", weights_only=True) == {"best": 27.5}
+    assert old != written
+    loaded = torch.load(tmp_path / "old.pt", weights_only=True)
+    assert (loaded["best"], loaded["counts"].tolist()) == (27.5, [0, 1])
+
+
+def test_array_of_objects_runs_nothing(tmp_path):
+    marker = tmp_path / "was-here"
+    values = numpy.array([RunsCommand(marker)], dtype=object)
+    torch.save({"model": {}, "counts": values}, tmp_path / "evil.pt")
+    with pytest.raises(pickle.UnpicklingError):
+        torch.load(tmp_path / "evil.pt", weights_only=True)
+    assert not marker.exists()
 
 
 class RunsCommand:

@@ -52,6 +52,22 @@ def test_twenty_updates_equal_ten_and_ten_resumed(trained, prepared, tmp_path):
             assert same, (part, key)
 
 
+def test_training_with_a_best_bleu_resumes(prepared, tmp_path):
+    """Such a checkpoint holds numpy scalars, which torch 2.6 and later refuse by themselves."""
+    options = ["--eval-bleu", "--eval-bleu-args", '{"max_len_b": 5}', "--eval-bleu-remove-bpe"]
+    options += ["--best-checkpoint-metric", "bleu", "--maximize-best-checkpoint-metric"]
+    options += ["--validate-interval-updates", 1, "--no-epoch-checkpoints"]
+    for updates in (1, 2):
+        result = train(
+            prepared / "data-bin", tmp_path, *options, "--max-update", updates, validate=True
+        )
+        log = result.stderr + result.stdout
+        assert "best_bleu" in log
+    assert min(losses(log)) == 2
+    names = {path.name for path in tmp_path.iterdir()}
+    assert {"checkpoint_best.pt", "checkpoint_last.pt"} <= names
+
+
 def test_vanilla_checkpoint_is_fine_tuned(prepared, tmp_path):
     vanilla = ["--arch", "transformer", "--encoder-attention-heads", 4]
     vanilla += ["--decoder-attention-heads", 4, "--max-update", 1]
