@@ -627,7 +627,7 @@ def test_write_corpus_keeps_what_was_there_when_it_fails(tmp_path, monkeypatch):
 
 # --- the machine ---
 
-FAKE_APT_GET = """#!{python}
+FAKE_APT_GET = """#!/usr/bin/env python3
 import os, pathlib, shutil, sys
 archive = pathlib.Path("{archive}")
 with open(archive / "calls", "a") as log:
@@ -696,7 +696,7 @@ def fake_archive(tmp_path, monkeypatch):
     commands = tmp_path / "commands"
     commands.mkdir()
     apt_get = commands / "apt-get"
-    apt_get.write_text(FAKE_APT_GET.format(python=sys.executable, archive=archive.folder))
+    apt_get.write_text(FAKE_APT_GET.format(archive=archive.folder))
     apt_get.chmod(0o755)
     if shutil.which("dpkg-deb") is None:
         (commands / "dpkg-deb").write_text("#!/bin/false\n")
