@@ -1,4 +1,4 @@
-"""Draw the loss by update from the logs of fairseq-train (``--log-format simple --log-file``)."""
+"""Draw the loss by update from what fairseq-train printed (``--log-format simple``)."""
 
 import re
 from pathlib import Path

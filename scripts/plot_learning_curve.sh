@@ -3,8 +3,9 @@
 #
 #   scripts/plot_learning_curve.sh --logs FILE... --output FILE [--title TEXT]
 #
-#   --logs FILE...   what fairseq-train --log-format simple --log-file FILE wrote; the name of a
-#                    file, without its ending, is the name of the curve
+#   --logs FILE...   what fairseq-train --log-format simple printed (2>&1 | tee FILE; what its
+#                    --log-file writes has the validation losses only); the name of a file,
+#                    without its ending, is the name of the curve
 #   --output FILE    a PNG picture
 #   --title TEXT     stands above it
 #

@@ -30,21 +30,25 @@ done
 use_environment
 keep_freed_memory
 
+train() {
+  fairseq-train "$OUT/corpus/data-bin" --user-dir "$USER_DIR" --arch realformer \
+    --task translation --source-lang en --target-lang fr \
+    --encoder-embed-dim 256 --encoder-ffn-embed-dim 1024 --encoder-layers 3 \
+    --encoder-attention-heads 4 --decoder-ffn-embed-dim 1024 --decoder-layers 3 \
+    --decoder-attention-heads 4 --share-all-embeddings --dropout 0.05 \
+    --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 \
+    --lr 1e-3 --lr-scheduler polynomial_decay --warmup-updates 500 \
+    --total-num-update 6000 --max-update 6000 \
+    --criterion label_smoothed_cross_entropy --label-smoothing 0.1 \
+    --max-tokens 1280 --required-batch-size-multiple 1 --seed 1 --cpu --num-workers 0 \
+    --save-dir "$OUT/checkpoints" --no-epoch-checkpoints --save-interval-updates 250 \
+    --keep-interval-updates 8 --validate-interval-updates 500 \
+    --log-format simple --log-interval 50 2>&1 | tee -a "$OUT/train.log"
+  : >"$OUT/training-is-done"
+}
+
 say "training"
-[[ -e "$OUT/training-is-done" ]] || fairseq-train "$OUT/corpus/data-bin" --user-dir "$USER_DIR" --arch realformer \
-  --task translation --source-lang en --target-lang fr \
-  --encoder-embed-dim 256 --encoder-ffn-embed-dim 1024 --encoder-layers 3 \
-  --encoder-attention-heads 4 --decoder-ffn-embed-dim 1024 --decoder-layers 3 \
-  --decoder-attention-heads 4 --share-all-embeddings --dropout 0.05 \
-  --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 \
-  --lr 1e-3 --lr-scheduler polynomial_decay --warmup-updates 500 \
-  --total-num-update 6000 --max-update 6000 \
-  --criterion label_smoothed_cross_entropy --label-smoothing 0.1 \
-  --max-tokens 1280 --required-batch-size-multiple 1 --seed 1 --cpu --num-workers 0 \
-  --save-dir "$OUT/checkpoints" --no-epoch-checkpoints --save-interval-updates 250 \
-  --keep-interval-updates 8 --validate-interval-updates 500 \
-  --log-format simple --log-interval 50 --log-file "$OUT/train.log"
-: >"$OUT/training-is-done"
+[[ -e "$OUT/training-is-done" ]] || train
 
 say "averaging the last 4 checkpoints"
 "$PROJECT/scripts/average_checkpoints.sh" --inputs "$OUT/checkpoints" \
