@@ -35,19 +35,19 @@ train() {
     return
   fi
   fairseq-train "$CORPUS/data-bin" --user-dir "$USER_DIR" --arch realformer_tiny \
-    --task translation --source-lang en --target-lang fr --share-all-embeddings \
+    --task translation --source-lang en --target-lang fr --share-all-embeddings --dropout 0 \
     --criterion label_smoothed_cross_entropy --label-smoothing 0.1 \
     --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 \
     --lr 3e-3 --lr-scheduler polynomial_decay --warmup-updates 150 \
     --total-num-update "$UPDATES" --max-update "$UPDATES" \
     --max-tokens 1000 --required-batch-size-multiple 1 --num-workers 0 --seed 1 \
-    --save-dir "$CHECKPOINTS" --no-epoch-checkpoints --validate-interval-updates 300 \
-    --save-interval-updates 100 --keep-interval-updates 5 --cpu \
+    --save-dir "$CHECKPOINTS" --no-epoch-checkpoints \
+    --save-interval-updates 50 --keep-interval-updates 3 --cpu \
     --log-format tqdm --log-file "$OUT/train.log" "$@"
   : >"$OUT/training-is-done"
 }
 
-UPDATES=700
+UPDATES=450
 set_up_if_needed
 use_environment
 keep_freed_memory
@@ -60,8 +60,8 @@ check_options "$OUT" "demo, fairseq-train options: ${*:-none}" write
 say "training a realformer_tiny for $UPDATES updates (log: '$OUT/train.log')"
 train "$@"
 
-say "averaging the last 5 checkpoints"
-"$PROJECT/scripts/average_checkpoints.sh" --inputs "$CHECKPOINTS" --num-update-checkpoints 5 \
+say "averaging the last 3 checkpoints"
+"$PROJECT/scripts/average_checkpoints.sh" --inputs "$CHECKPOINTS" --num-update-checkpoints 3 \
   --output "$CHECKPOINTS/average.pt"
 
 say "translating the test set"

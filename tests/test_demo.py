@@ -22,7 +22,7 @@ def test_the_demos_path_in_small(project, prepared, tmp_path):
     out = tmp_path / "my demo"
     shutil.copytree(prepared, out / "corpus")
     (out / "corpus/options.txt").write_text("sample corpus, --bpe-merges 2000\n")
-    options = ["--encoder-layers", 2, "--max-update", 20, "--save-interval-updates", 3]
+    options = ["--encoder-layers", 2, "--max-update", 20, "--save-interval-updates", 1]
     result = run(project / "scripts/demo.sh", "--out", out, "--", *options)
     assert ENDING.search(result.stdout), result.stdout
     assert (out / "checkpoints/average.pt").exists()
