@@ -46,10 +46,6 @@ need_disk() { # MB
   [[ "$free" -ge "$1" ]] || die "--out '$OUT': needs $1 MB of disk, there are $free MB"
 }
 
-need_count() { # flag, value
-  [[ "$2" =~ ^[1-9][0-9]*$ ]] || die "$1: '$2' is not a whole number above 0"
-}
-
 tokenize_file() { # language, file
   python3 -m realformer_fairseq.tokenization --lang "$1" --jobs "$JOBS" <"$2"
 }

@@ -31,6 +31,10 @@ need_value() { # flag, number of arguments left with the flag
   [[ "$2" -ge 2 ]] || die "$1 needs a value (-h for help)"
 }
 
+need_count() { # flag, value
+  [[ "$2" =~ ^[1-9][0-9]*$ ]] || die "$1: '$2' is not a whole number above 0"
+}
+
 # Prints the modules that a Python lacks, on one line.
 missing_modules() { # python
   "$1" - <<'PYTHON' 2>/dev/null || echo "a Python that runs"

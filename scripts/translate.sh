@@ -62,10 +62,9 @@ check_arguments() {
   need_file --bpe-codes "$CODES"
   [[ -z "$INPUT" || ( -r "$INPUT" && ! -d "$INPUT" ) ]] || die "--input: no such file: '$INPUT'"
   [[ -z "$OUTPUT" || -d "$(dirname "$OUTPUT")" ]] || die "--output: no such folder: '$OUTPUT'"
-  [[ "$BEAM" =~ ^[1-9][0-9]*$ ]] || die "--beam: '$BEAM' is not a whole number above 0"
+  need_count --beam "$BEAM"
   [[ "$LENPEN" =~ ^-?[0-9]+(\.[0-9]+)?$ ]] || die "--lenpen: '$LENPEN' is not a number"
-  [[ "$MAX_TOKENS" =~ ^[1-9][0-9]*$ ]] ||
-    die "--max-tokens: '$MAX_TOKENS' is not a whole number above 0"
+  need_count --max-tokens "$MAX_TOKENS"
 }
 
 # The log stays where it is, for whoever wants to know more than its first or last error.
