@@ -22,6 +22,7 @@ def _starts_as_command() -> bool:
 if not _starts_as_command():
     from fairseq.models import register_model_architecture
 
+    from .admin_profile import profile_in_fairseq_train
     from .architectures import ARCHITECTURES
     from .checkpoint_loading import allow_fairseq_checkpoints
     from .fairseq_tokenizer import RealFormerMosesTokenizer
@@ -33,3 +34,4 @@ if not _starts_as_command():
     for architecture in ARCHITECTURES:
         register_model_architecture("realformer", architecture.__name__)(architecture)
     allow_fairseq_checkpoints()
+    profile_in_fairseq_train()

@@ -1,6 +1,7 @@
-"""What a user can set: fairseq's Transformer configuration and the two residual options."""
+"""What a user can set: fairseq's Transformer configuration and our own options."""
 
 import argparse
+import re
 from dataclasses import dataclass, field
 
 from fairseq.dataclass import ChoiceEnum
@@ -8,6 +9,7 @@ from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.models.transformer import TransformerConfig
 
 from .residual_attention import RESIDUAL_ATTENTION_CHOICES
+from .sublayer_scaling import SUBLAYER_SCALING_CHOICES
 
 CHAINS = ("encoder", "decoder", "cross")
 
@@ -19,6 +21,23 @@ RESIDUAL_CHAINS_HELP = (
     "comma-separated list of the attentions that carry scores: encoder and decoder "
     "self-attention, cross-attention"
 )
+
+SUBLAYER_SCALING_HELP = (
+    "omega in LN(x * omega + f(x)): 1; ADMIN's, from a profile of the first training batches; "
+    "ADMIN's from the depth alone; or DeepNorm, with its initial weights"
+)
+ADMIN_PROFILE_TOKENS_HELP = "tokens that --sublayer-scaling admin takes its profile from"
+
+
+def whole_number_above_0(value) -> int:
+    """Check a count.
+
+    Raises:
+        argparse.ArgumentTypeError: naming what is accepted
+    """
+    if not re.fullmatch("0*[1-9][0-9]*", str(value)):
+        raise argparse.ArgumentTypeError(f"{value!r} is not a whole number above 0")
+    return int(value)
 
 
 def residual_chains(value: str) -> str:
@@ -39,12 +58,16 @@ def residual_chains(value: str) -> str:
 
 @dataclass
 class RealFormerConfig(TransformerConfig):
-    """``TransformerConfig`` of fairseq plus ``--residual-attention`` and ``--residual-chains``."""
+    """``TransformerConfig`` of fairseq plus the options of residual scores and of ADMIN."""
 
     residual_attention: ChoiceEnum(RESIDUAL_ATTENTION_CHOICES) = field(
         default="mean", metadata={"help": RESIDUAL_ATTENTION_HELP}
     )
     residual_chains: str = field(default=",".join(CHAINS), metadata={"help": RESIDUAL_CHAINS_HELP})
+    sublayer_scaling: ChoiceEnum(SUBLAYER_SCALING_CHOICES) = field(
+        default="none", metadata={"help": SUBLAYER_SCALING_HELP}
+    )
+    admin_profile_tokens: int = field(default=8192, metadata={"help": ADMIN_PROFILE_TOKENS_HELP})
 
     def residual_attention_of(self, chain: str) -> str:
         """``mean``, ``sum`` or ``none`` for one of ``encoder``, ``decoder``, ``cross``."""
@@ -56,20 +79,38 @@ class RealFormerConfig(TransformerConfig):
         Raises:
             ValueError: naming the flag and what is accepted
         """
-        if str(self.residual_attention) not in RESIDUAL_ATTENTION_CHOICES:
-            raise ValueError(
-                f"--residual-attention {self.residual_attention}: "
-                f"choose one of {', '.join(RESIDUAL_ATTENTION_CHOICES)}"
-            )
-        try:
-            self.residual_chains = residual_chains(self.residual_chains)
-        except argparse.ArgumentTypeError as error:
-            raise ValueError(f"--residual-chains: {error}") from None
+        for name, choices in (
+            ("residual_attention", RESIDUAL_ATTENTION_CHOICES),
+            ("sublayer_scaling", SUBLAYER_SCALING_CHOICES),
+        ):
+            value = str(getattr(self, name))
+            if value not in choices:
+                raise ValueError(f"{flag(name)} {value}: choose one of {', '.join(choices)}")
+        for name, check in (
+            ("residual_chains", residual_chains),
+            ("admin_profile_tokens", whole_number_above_0),
+        ):
+            try:
+                setattr(self, name, check(getattr(self, name)))
+            except argparse.ArgumentTypeError as error:
+                raise ValueError(f"{flag(name)}: {error}") from None
+        for stack in ("encoder", "decoder"):
+            if str(self.sublayer_scaling) != "none" and getattr(self, stack).normalize_before:
+                raise ValueError(
+                    f"--sublayer-scaling {self.sublayer_scaling} cannot be used with "
+                    f"--{stack}-normalize-before: it scales the input of a Post-LN sub-layer; "
+                    "for a Pre-LN model choose --sublayer-scaling none"
+                )
         if self.base_layers:
             raise ValueError(
                 f"--base-layers {self.base_layers} cannot be used with a realformer model: "
                 "a BASE layer has no attention scores to carry"
             )
+
+
+def flag(name: str) -> str:
+    """The command line's name of an option."""
+    return "--" + name.replace("_", "-")
 
 
 def add_arguments(parser) -> None:
@@ -90,4 +131,17 @@ def add_arguments(parser) -> None:
         metavar="LIST",
         default=argparse.SUPPRESS,
         help=RESIDUAL_CHAINS_HELP + f" (default: {','.join(CHAINS)})",
+    )
+    parser.add_argument(
+        "--sublayer-scaling",
+        choices=SUBLAYER_SCALING_CHOICES,
+        default=argparse.SUPPRESS,
+        help=SUBLAYER_SCALING_HELP + " (default: what --arch says)",
+    )
+    parser.add_argument(
+        "--admin-profile-tokens",
+        type=whole_number_above_0,
+        metavar="N",
+        default=argparse.SUPPRESS,
+        help=ADMIN_PROFILE_TOKENS_HELP + " (default: 8192)",
     )

@@ -7,6 +7,7 @@ from fairseq.modules.transformer_layer import TransformerDecoderLayerBase
 from torch import Tensor
 
 from .residual_attention import ResidualMultiheadAttention
+from .sublayer_scaling import build_residual, initialize_deepnorm
 
 
 class RealFormerDecoderLayer(TransformerDecoderLayerBase):
@@ -16,6 +17,15 @@ class RealFormerDecoderLayer(TransformerDecoderLayerBase):
         cfg: ``RealFormerConfig``
         no_encoder_attn: leave cross-attention out (``--no-cross-attention``)
     """
+
+    def __init__(self, cfg, no_encoder_attn=False):
+        super().__init__(cfg, no_encoder_attn)
+        self.self_attn_residual = build_residual(cfg, "decoder")
+        if not no_encoder_attn:
+            self.encoder_attn_residual = build_residual(cfg, "decoder")
+        self.ffn_residual = build_residual(cfg, "decoder")
+        if str(cfg.sublayer_scaling) == "deepnorm":
+            initialize_deepnorm(self, cfg, "decoder")
 
     def build_self_attention(self, embed_dim, cfg, add_bias_kv=False, add_zero_attn=False):
         return ResidualMultiheadAttention(
@@ -108,7 +118,7 @@ class RealFormerDecoderLayer(TransformerDecoderLayerBase):
             x = torch.einsum("tbhd,h->tbhd", x, self.c_attn).reshape(tgt_len, batch, -1)
         if self.attn_ln is not None:
             x = self.attn_ln(x)
-        x = self.residual_connection(self.dropout_module(x), residual)
+        x = self.self_attn_residual(self.dropout_module(x), residual)
         if not self.normalize_before:
             x = self.self_attn_layer_norm(x)
 
@@ -128,7 +138,7 @@ class RealFormerDecoderLayer(TransformerDecoderLayerBase):
                 previous_scores=previous_encoder_attn_scores,
                 layers_traversed=layers_traversed,
             )
-            x = self.residual_connection(self.dropout_module(x), residual)
+            x = self.encoder_attn_residual(self.dropout_module(x), residual)
             if not self.normalize_before:
                 x = self.encoder_attn_layer_norm(x)
 
@@ -141,7 +151,7 @@ class RealFormerDecoderLayer(TransformerDecoderLayerBase):
         x = self.dropout_module(self.fc2(x))
         if self.w_resid is not None:
             residual = torch.mul(self.w_resid, residual)
-        x = self.residual_connection(x, residual)
+        x = self.ffn_residual(x, residual)
         if not self.normalize_before:
             x = self.final_layer_norm(x)
         return x, attn, self_attn_scores, encoder_attn_scores

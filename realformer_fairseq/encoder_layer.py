@@ -7,6 +7,7 @@ from fairseq.modules.transformer_layer import TransformerEncoderLayerBase
 from torch import Tensor
 
 from .residual_attention import ResidualMultiheadAttention
+from .sublayer_scaling import build_residual, initialize_deepnorm
 
 # fairseq 0.12.2 keeps a second copy of each layer's weights for an inference path of its own.
 # Training never gives them a gradient, and that path would bypass the residual scores.
@@ -28,6 +29,10 @@ class RealFormerEncoderLayer(TransformerEncoderLayerBase):
         super().__init__(cfg)
         for name in FAST_PATH_PARAMETERS:
             self._parameters.pop(name, None)
+        self.self_attn_residual = build_residual(cfg, "encoder")
+        self.ffn_residual = build_residual(cfg, "encoder")
+        if str(cfg.sublayer_scaling) == "deepnorm":
+            initialize_deepnorm(self, cfg, "encoder")
 
     def build_self_attention(self, embed_dim, cfg):
         return ResidualMultiheadAttention(
@@ -78,7 +83,7 @@ class RealFormerEncoderLayer(TransformerEncoderLayerBase):
             previous_scores=previous_scores,
             layers_traversed=layers_traversed,
         )
-        x = self.residual_connection(self.dropout_module(x), residual)
+        x = self.self_attn_residual(self.dropout_module(x), residual)
         if not self.normalize_before:
             x = self.self_attn_layer_norm(x)
 
@@ -86,7 +91,7 @@ class RealFormerEncoderLayer(TransformerEncoderLayerBase):
         if self.normalize_before:
             x = self.final_layer_norm(x)
         x = self.activation_dropout_module(self.activation_fn(self.fc1(x)))
-        x = self.residual_connection(self.dropout_module(self.fc2(x)), residual)
+        x = self.ffn_residual(self.dropout_module(self.fc2(x)), residual)
         if not self.normalize_before:
             x = self.final_layer_norm(x)
         return x, scores

@@ -232,6 +232,7 @@ def test_architectures(name):
     assert args.decoder_ffn_embed_dim == args.encoder_ffn_embed_dim
     assert args.decoder_attention_heads == args.encoder_attention_heads
     assert (args.residual_attention, args.encoder_normalize_before) == ("mean", False)
+    assert args.sublayer_scaling == ("admin" if args.encoder_layers > 6 else "none")
     dropout = (args.dropout, args.attention_dropout, args.activation_dropout)
     assert dropout == ((0.1, 0.1, 0.1) if "wmt" in name else (0.1, 0.0, 0.0))
     assert ARCH_MODEL_REGISTRY[name].__name__ == "RealFormerModel"
@@ -252,6 +253,11 @@ def test_every_architecture_is_listed_here():
         (dict(residual_chains="encoder,both"), "--residual-chains: 'encoder,both'.*encoder, dec"),
         (dict(residual_chains=""), "--residual-attention none"),
         (dict(base_layers=1), "--base-layers 1"),
+        (
+            dict(sublayer_scaling="fixup"),
+            "--sublayer-scaling fixup: choose one of none, admin, adm",
+        ),
+        (dict(admin_profile_tokens=0), "--admin-profile-tokens: 0 is not a whole number above 0"),
     ],
 )
 def test_what_cannot_work_is_refused(options, message):

@@ -111,6 +111,9 @@ def test_options_reach_the_model(parser):
     args = parser("--arch", "realformer_wmt_en_fr_60_12", "--residual-attention", "sum")
     assert (args.residual_attention, args.residual_chains) == ("sum", "encoder,decoder,cross")
     assert (args.encoder_layers, args.decoder_layers) == (60, 12)
+    assert (args.sublayer_scaling, args.admin_profile_tokens) == ("admin", 8192)
+    args = parser("--arch", "realformer_wmt_en_fr_60_12", "--sublayer-scaling", "none")
+    assert args.sublayer_scaling == "none"
     args = parser("--arch", "realformer", "--residual-chains", "cross, encoder", "--dropout", "0.2")
     assert (args.residual_attention, args.residual_chains) == ("mean", "encoder,cross")
     assert args.dropout == 0.2
@@ -119,7 +122,12 @@ def test_options_reach_the_model(parser):
 def test_everything_that_the_transformer_takes_is_taken(parser):
     ours = vars(parser("--arch", "realformer")).keys()
     theirs = vars(parser("--arch", "transformer")).keys()
-    assert ours - theirs == {"residual_attention", "residual_chains"}
+    assert ours - theirs == {
+        "residual_attention",
+        "residual_chains",
+        "sublayer_scaling",
+        "admin_profile_tokens",
+    }
     assert theirs - ours == set()
 
 
@@ -143,6 +151,9 @@ def test_architectures_are_listed_where_one_is_not_known(parser, capsys):
         ("--residual-attention", "max", ("mean", "sum", "none")),
         ("--residual-chains", "encoder,self", ("'encoder,self'", "encoder, decoder, cross")),
         ("--residual-chains", "", ("''", "--residual-attention none")),
+        ("--sublayer-scaling", "post-ln", ("none", "admin", "admin-analytic", "deepnorm")),
+        ("--admin-profile-tokens", "0", ("'0'", "whole number above 0")),
+        ("--admin-profile-tokens", "1e3", ("'1e3'", "whole number above 0")),
     ],
 )
 def test_bad_values_name_flag_value_and_choices(parser, capsys, flag, value, accepted):

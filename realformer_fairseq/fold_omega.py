@@ -1,0 +1,232 @@
+"""Turn a trained model with omega into one without, that computes the same.
+
+A sub-layer computes ``LN(x * omega + f(x))``; x is the output of the layer norm below. The
+scale moves into that norm: its weight and bias are multiplied by omega, and the weights that read x
+(queries, keys, values; only the queries of cross-attention; the first feed-forward layer) have
+their input columns divided by it. No reference has a script for this; the algebra is ours.
+
+The first sub-layer of a stack has no norm below it, so the embeddings take its omega: token and
+position embeddings are multiplied by it. Embeddings that encoder and decoder share become two, and
+sinusoidal positions become a learned table that holds the scaled sinusoids. Where the decoder's
+embeddings are the output projection, too, the norm before that is divided by omega.
+
+Folding is not linear: average first, fold afterwards. It needs every layer to stay where it is:
+prune with --encoder-layers-to-keep before, not after.
+"""
+
+import argparse
+from typing import Any, Dict, List
+
+import torch
+from fairseq.modules import SinusoidalPositionalEmbedding
+from torch import Tensor
+
+from .atomic_output import atomic_output
+from .averaging import load_checkpoint
+from .checkpoint_loading import allow_fairseq_checkpoints
+from .command_line import ArgumentParser, UserError, run_main
+
+PROGRAM = "fold_admin.sh"
+
+# Sub-layers in the order of a layer: name, layer norm after it, weights that read its input.
+SUBLAYERS = (
+    (
+        "self_attn",
+        "self_attn_layer_norm",
+        ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
+    ),
+    ("encoder_attn", "encoder_attn_layer_norm", ("encoder_attn.q_proj",)),
+    ("ffn", "final_layer_norm", ("fc1",)),
+)
+# Index of <pad> in every dictionary of fairseq, from which positions are counted.
+PADDING = 1
+# What only a realformer model has in its configuration.
+OUR_OPTIONS = ("residual_attention", "residual_chains", "sublayer_scaling", "admin_profile_tokens")
+
+
+def fold_omega(model: Dict[str, Tensor], args: argparse.Namespace) -> None:
+    """Take every omega out of a model, in place.
+
+    Args:
+        model: a state dictionary
+        args: the model's options, brought up to date where embeddings change
+
+    Raises:
+        UserError: an omega that cannot be folded, and why
+    """
+    if args.cross_self_attention:
+        raise UserError(
+            "trained with --cross-self-attention: keys and values also read the encoder's output, "
+            "which has no omega"
+        )
+    firsts = {stack: _fold_stack(model, stack) for stack in ("encoder", "decoder")}
+    if all(bool((omega == 1).all()) for omega in firsts.values()):
+        return
+    check_embeddings(model, args)
+    for stack, omega in firsts.items():
+        scale_embeddings(model, args, stack, omega)
+    if args.share_all_embeddings:
+        args.share_all_embeddings = False
+        args.share_decoder_input_output_embed = True
+    if args.share_decoder_input_output_embed:
+        model["decoder.output_projection.weight"] = model["decoder.embed_tokens.weight"]
+        last = f"decoder.layers.{count_layers(model, 'decoder') - 1}.final_layer_norm"
+        multiply(model, f"{last}.weight", 1 / firsts["decoder"])
+        multiply(model, f"{last}.bias", 1 / firsts["decoder"])
+
+
+def count_layers(model: Dict[str, Tensor], stack: str) -> int:
+    prefix = f"{stack}.layers."
+    return 1 + max(int(key.split(".")[2]) for key in model if key.startswith(prefix))
+
+
+def multiply(model: Dict[str, Tensor], key: str, factor: Tensor) -> None:
+    """Replace a parameter by its product with something, computed in float64."""
+    model[key] = (model[key].double() * factor).to(model[key].dtype)
+
+
+def _fold_stack(model: Dict[str, Tensor], stack: str) -> Tensor:
+    """Fold all sub-layers of a stack but what its first one needs from the embeddings.
+
+    Returns:
+        the omega of the first sub-layer, ``(C,)`` or ``()``, in float64
+    """
+    first, norm_below = torch.ones((), dtype=torch.float64), None
+    for layer in range(count_layers(model, stack)):
+        for sublayer, norm, readers in SUBLAYERS:
+            prefix = f"{stack}.layers.{layer}"
+            key = f"{prefix}.{sublayer}_residual.omega"
+            if key in model:
+                omega = pop_omega(model, key)
+                for reader in readers:
+                    multiply(model, f"{prefix}.{reader}.weight", 1 / omega)
+                if norm_below is None:
+                    first = omega
+                else:
+                    multiply(model, f"{norm_below}.weight", omega)
+                    multiply(model, f"{norm_below}.bias", omega)
+            if f"{prefix}.{norm}.weight" in model:
+                norm_below = f"{prefix}.{norm}"
+    return first
+
+
+def pop_omega(model: Dict[str, Tensor], key: str) -> Tensor:
+    """Remove one omega and return it in float64.
+
+    Raises:
+        UserError: it is zero in some dimension, or not finite
+    """
+    omega = model.pop(key).double()
+    if not bool(torch.isfinite(omega).all()) or bool((omega == 0).any()):
+        raise UserError(f"{key} is zero or not finite in some dimension: it cannot be folded")
+    return omega
+
+
+def check_embeddings(model: Dict[str, Tensor], args: argparse.Namespace) -> None:
+    """Refuse embeddings that cannot take the omega of a first sub-layer.
+
+    Raises:
+        UserError: naming the option they were trained with
+    """
+    refused = {
+        "--tie-adaptive-weights": args.tie_adaptive_weights,
+        "--merge-src-tgt-embed": args.merge_src_tgt_embed,
+        "--quant-noise-pq": "encoder.quant_noise.weight" in model,
+        "--decoder-output-dim": "decoder.project_out_dim.weight" in model,
+    }
+    for option, present in refused.items():
+        if present:
+            raise UserError(
+                f"trained with {option}: its embeddings cannot take the omega of the first "
+                "sub-layer, which has no layer norm below it"
+            )
+
+
+def scale_embeddings(
+    model: Dict[str, Tensor], args: argparse.Namespace, stack: str, omega: Tensor
+) -> None:
+    """Multiply what enters the first layer of a stack by that layer's omega."""
+    if args.layernorm_embedding:
+        multiply(model, f"{stack}.layernorm_embedding.weight", omega)
+        multiply(model, f"{stack}.layernorm_embedding.bias", omega)
+        return
+    embeddings = f"{stack}.embed_tokens.weight"
+    multiply(model, embeddings, omega)
+    if args.no_token_positional_embeddings:
+        return
+    positions = f"{stack}.embed_positions.weight"
+    if positions not in model:
+        longest = args.max_source_positions if stack == "encoder" else args.max_target_positions
+        model.pop(f"{stack}.embed_positions._float_tensor", None)
+        model[positions] = SinusoidalPositionalEmbedding.get_embedding(
+            longest + PADDING + 1, model[embeddings].size(1), PADDING
+        ).to(model[embeddings])
+        setattr(args, f"{stack}_learned_pos", True)
+    multiply(model, positions, omega)
+
+
+def fold_state(state: Dict[str, Any]) -> List[str]:
+    """Fold a checkpoint in place, and drop what belongs to the training before.
+
+    Without residual scores the model becomes a plain ``transformer`` of fairseq.
+
+    Returns:
+        what there is to say about it, one sentence a line
+
+    Raises:
+        UserError: no omega in it, or one that cannot be folded
+    """
+    cfg = state["cfg"]
+    args = cfg["model"]
+    if getattr(args, "sublayer_scaling", "none") == "none":
+        raise UserError("there is no omega in it (--sublayer-scaling none)")
+    was_shared = args.share_all_embeddings
+    fold_omega(state["model"], args)
+    args.sublayer_scaling = "none"
+    state.pop("last_optimizer_state", None)
+    for name in ("ema", "ema_fp32_params"):
+        state.get("extra_state", {}).pop(name, None)
+    said = []
+    if was_shared and not args.share_all_embeddings:
+        said.append(
+            "encoder and decoder no longer share embeddings: each has its first omega in it"
+        )
+    if args.encoder_learned_pos:
+        said.append("positions are a learned table now, of the sinusoids times the first omega")
+    if args.residual_attention == "none":
+        become_transformer(cfg)
+        said.append("the model is a plain fairseq transformer: no --user-dir is needed")
+    return said
+
+
+def become_transformer(cfg: Dict[str, Any]) -> None:
+    """Leave nothing of ours in a configuration.
+
+    The model's options become a dictionary, because torch 2.6 and later does not load fairseq's
+    ``Namespace`` unless someone, such as our plugin, allows it.
+    """
+    options = {k: v for k, v in vars(cfg["model"]).items() if k not in OUR_OPTIONS}
+    options.update(arch="transformer", _name="transformer", user_dir=None)
+    cfg["model"] = options
+    cfg["common"]["user_dir"] = None
+
+
+def main() -> None:
+    parser = ArgumentParser(prog=PROGRAM, description=__doc__.splitlines()[0])
+    parser.add_argument("--checkpoint", required=True, metavar="FILE", help="with omega")
+    parser.add_argument("--output", required=True, metavar="FILE", help="without omega")
+    args = parser.parse_args()
+    allow_fairseq_checkpoints()
+    with atomic_output(args.output) as temporary:
+        state = load_checkpoint(args.checkpoint)
+        try:
+            said = fold_state(state)
+        except UserError as error:
+            raise UserError(f"--checkpoint {args.checkpoint}: {error}") from None
+        with open(temporary, "wb") as file:
+            torch.save(state, file)
+    print(f"folded into {args.output}", *said, sep="\n  ")
+
+
+if __name__ == "__main__":
+    run_main(main, PROGRAM)

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Takes ADMIN's omega out of a trained checkpoint without changing what the model computes.
+#
+#   scripts/fold_admin.sh --checkpoint FILE --output FILE
+#
+#   --checkpoint FILE   a model with --sublayer-scaling admin, admin-analytic or deepnorm
+#   --output FILE       the same model with --sublayer-scaling none
+#
+# Omega moves into the layer norm below each sub-layer. The first sub-layer of a stack has none below
+# it: its omega moves into the embeddings, after which encoder and decoder no longer share them and
+# positions are a learned table. With --residual-attention none the result is a plain `transformer`
+# of fairseq, which loads without this plugin. Average checkpoints first, fold afterwards; the
+# optimizer's state is left out.
+#
+# Example
+#
+#   scripts/fold_admin.sh --checkpoint checkpoints/average.pt --output checkpoints/folded.pt
+set -euo pipefail
+# shellcheck source=scripts/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+run_module realformer_fairseq.fold_omega "$@"

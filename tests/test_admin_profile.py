@@ -1,0 +1,276 @@
+"""ADMIN's profile: the recurrence, and when fairseq-train takes it."""
+
+import math
+import os
+import re
+import shutil
+import socket
+import subprocess
+
+import numpy as np
+import pytest
+import torch
+from conftest import PROJECT, TRAINING, run, train
+from fairseq import options, tasks, utils
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from fairseq.trainer import Trainer
+from models import PAD
+
+from realformer_fairseq.admin_profile import first_sentences, profile
+from realformer_fairseq.sublayer_scaling import ScaledResidual
+
+PROFILED = re.compile(r"ADMIN profile: (\S+) = ([\d.]+)")
+ADMIN = ("--sublayer-scaling", "admin", "--admin-profile-tokens", 200)
+
+
+def constants(model):
+    """The value of each omega, which is the same in all dimensions, by its name."""
+    found = {}
+    for name, parameter in model.named_parameters():
+        if name.endswith(".omega"):
+            assert len(parameter.unique()) == 1, name
+            found[name] = parameter[0].item()
+    return found
+
+
+class HandSet(torch.nn.Module):
+    """A stack of sub-layers with known outputs and no layer norm."""
+
+    def __init__(self, outputs):
+        super().__init__()
+        self.padding_idx = PAD
+        self.outputs = outputs
+        ones = [torch.ones(output.size(-1)) for output in outputs]
+        self.residuals = torch.nn.ModuleList(map(ScaledResidual, ones))
+
+    def forward(self, x):
+        for output, residual in zip(self.outputs, self.residuals):
+            x = residual(output, x)
+        return x
+
+
+class HandSetModel(torch.nn.Module):
+    def __init__(self, encoder, decoder, encoder_input, decoder_input):
+        super().__init__()
+        self.encoder, self.decoder = encoder, decoder
+        self.inputs = encoder_input, decoder_input
+
+    def forward(self, src_tokens, prev_output_tokens):
+        self.encoder(self.inputs[0])
+        self.decoder(self.inputs[1])
+
+
+def test_a_hand_set_net_follows_the_recurrence():
+    """Worked out by hand. The encoder's input is +-1, its first f +-2 and its second +-0.5, so
+    the second sub-layer has the input +-3 and omega sqrt(1 + 4), the third sqrt(5 * 9 + 0.25). The
+    decoder starts at 1 again. What is at padding does not count."""
+    sign = torch.tensor([1.0, -1.0]).repeat(3, 1, 4)  # (T, B, C) = (3, 1, 8)
+    padded = sign.clone()
+    padded[2] = 1000.0
+    encoder, decoder = HandSet([2 * sign, 0.5 * sign, sign]), HandSet([3 * sign, sign])
+    model = HandSetModel(encoder, decoder, padded, sign)
+    tokens = dict(
+        src_tokens=torch.tensor([[7, 8, PAD]]), prev_output_tokens=torch.tensor([[2, 7, 8]])
+    )
+    found = profile(model, tokens)
+    expected = {
+        "encoder.residuals.0.omega": 1,
+        "encoder.residuals.1.omega": math.sqrt(1 + 4),
+        "encoder.residuals.2.omega": math.sqrt(5 * 9 + 0.25),
+        "decoder.residuals.0.omega": 1,
+        "decoder.residuals.1.omega": math.sqrt(1 + 9),
+    }
+    assert list(found) == list(expected)
+    assert found == pytest.approx(expected)
+    assert constants(model) == pytest.approx(expected)
+    assert not any(module._forward_pre_hooks for module in model.modules())
+
+
+@pytest.fixture(scope="module")
+def make_trainer(prepared):
+    """fairseq's Trainer as fairseq-train has it when it looks for a checkpoint."""
+
+    def make(*arguments):
+        line = [prepared / "data-bin", *TRAINING, *ADMIN, "--save-dir", prepared / "none"]
+        parser = options.get_training_parser()
+        args = options.parse_args_and_arch(parser, [str(word) for word in (*line, *arguments)])
+        cfg = convert_namespace_to_omegaconf(args)
+        utils.set_torch_seed(cfg.common.seed)
+        task = tasks.setup_task(cfg.task)
+        return Trainer(cfg, task, task.build_model(cfg.model), task.build_criterion(cfg.criterion))
+
+    return make
+
+
+def load_nothing(trainer):
+    assert trainer.load_checkpoint("/no/such/checkpoint.pt") is None
+    return constants(trainer._model)
+
+
+def test_only_omega_changes_and_random_numbers_go_on_as_without(make_trainer):
+    trainer = make_trainer()
+    before = {name: value.clone() for name, value in trainer._model.state_dict().items()}
+    torch.manual_seed(5), np.random.seed(5)
+    expected = torch.rand(3), np.random.rand(3)
+    torch.manual_seed(5), np.random.seed(5)
+    omegas = load_nothing(trainer)
+    assert torch.equal(torch.rand(3), expected[0]) and (np.random.rand(3) == expected[1]).all()
+    for name, value in trainer._model.state_dict().items():
+        assert name in omegas or torch.equal(value, before[name]), name
+    assert len(set(omegas.values())) > len(omegas) / 2
+    assert trainer._optimizer is None and trainer._wrapped_model is None
+    assert trainer._model.training
+
+
+def test_the_profile_is_repeatable_and_has_dropout_in_it(make_trainer):
+    first, again = load_nothing(make_trainer()), load_nothing(make_trainer())
+    without = load_nothing(make_trainer("--dropout", 0, "--attention-dropout", 0))
+    other_seed = load_nothing(make_trainer("--seed", 2))
+    assert first == again
+    assert first != without and first != other_seed
+    # Dropout with probability p makes a variance 1 / (1 - p) times as large.
+    last = "encoder.layers.1.ffn_residual.omega"
+    assert first[last] > without[last]
+
+
+def test_the_sentences_are_those_that_training_begins_with(make_trainer):
+    trainer = make_trainer("--admin-profile-tokens", 1000)
+    load_nothing(trainer)
+    chosen = first_sentences(trainer, 1000)
+    dataset = trainer.task.dataset("train")
+    tokens = [dataset.num_tokens(index) for index in chosen]
+    assert sum(tokens) <= 1000 < sum(tokens) + 60
+    iterator = trainer.get_train_iterator(epoch=1, load_dataset=False)
+    batches = iterator.next_epoch_itr(shuffle=True)
+    seen = []
+    while len(seen) < len(chosen):
+        seen += next(batches)["id"].tolist()
+    assert set(chosen[:10]) <= set(seen) and set(chosen) <= set(seen)
+
+
+def test_one_sentence_is_taken_whatever_the_limit(make_trainer):
+    trainer = make_trainer("--admin-profile-tokens", 1)
+    load_nothing(trainer)
+    assert len(first_sentences(trainer, 1)) == 1
+
+
+def test_layerdrop_leaves_no_layer_without_omega(make_trainer):
+    trainer = make_trainer("--encoder-layerdrop", 0.9, "--decoder-layerdrop", 0.9)
+    omegas = load_nothing(trainer)
+    assert [name for name, omega in omegas.items() if omega == 1] == [
+        "encoder.layers.0.self_attn_residual.omega",
+        "decoder.layers.0.self_attn_residual.omega",
+    ]
+    assert trainer._model.encoder.layers.p == 0.9
+
+
+@pytest.mark.parametrize("scaling", ["none", "admin-analytic", "deepnorm"])
+def test_no_other_scaling_takes_a_profile(make_trainer, scaling, caplog):
+    trainer = make_trainer("--sublayer-scaling", scaling)
+    before = {name: value.clone() for name, value in trainer._model.state_dict().items()}
+    with caplog.at_level("INFO"):
+        load_nothing(trainer)
+    assert "ADMIN profile" not in caplog.text
+    after = trainer._model.state_dict()
+    assert all(torch.equal(value, after[name]) for name, value in before.items())
+
+
+def logged(result):
+    """Omegas by name, as the log of fairseq-train has them."""
+    return {name: float(value) for name, value in PROFILED.findall(result.stderr + result.stdout)}
+
+
+@pytest.fixture(scope="module")
+def admin_trained(prepared, tmp_path_factory):
+    """One update with learning rate 0, so that the checkpoint has the profile; and its log."""
+    folder = tmp_path_factory.mktemp("admin")
+    return folder, train(prepared / "data-bin", folder, *ADMIN, "--max-update", 1, "--lr", 0)
+
+
+def test_the_log_and_the_checkpoint_have_the_profile(admin_trained):
+    folder, result = admin_trained
+    found = logged(result)
+    assert len(found) == 2 * 2 + 2 * 3
+    assert found["encoder.layers.0.self_attn_residual.omega"] == 1
+    assert found["decoder.layers.0.self_attn_residual.omega"] == 1
+    state = torch.load(folder / "checkpoint_last.pt", weights_only=True)["model"]
+    for name, omega in found.items():
+        assert torch.allclose(state[name], torch.full((32,), omega), atol=1e-4), name
+    assert sorted(found) == sorted(name for name in state if name.endswith(".omega"))
+
+
+def test_resuming_takes_no_profile_and_keeps_omega(admin_trained, prepared, tmp_path):
+    shutil.copytree(admin_trained[0], tmp_path / "copy")
+    checkpoint = tmp_path / "copy/checkpoint_last.pt"
+    state = torch.load(checkpoint, weights_only=True)
+    for name in logged(admin_trained[1]):
+        state["model"][name] += 3
+    torch.save(state, checkpoint)
+    options = [*ADMIN, "--max-update", 2, "--lr", 0, "--reset-lr-scheduler"]
+    result = train(prepared / "data-bin", tmp_path / "copy", *options)
+    assert logged(result) == {}
+    after = torch.load(checkpoint, weights_only=True)["model"]
+    for name in logged(admin_trained[1]):
+        assert torch.equal(after[name], state["model"][name]), name
+
+
+def test_an_ensemble_translates_from_an_empty_folder(admin_trained, prepared, tmp_path):
+    """Transformer-Clinic reads a profile from the current folder whenever it builds a model."""
+    checkpoint = admin_trained[0] / "checkpoint_last.pt"
+    shutil.copy(checkpoint, tmp_path / "b.pt")
+    (tmp_path / "empty").mkdir()
+    command = [
+        "fairseq-generate",
+        prepared / "data-bin",
+        "--user-dir",
+        PROJECT / "realformer_fairseq",
+    ]
+    command += ["--path", f"{checkpoint}:{tmp_path / 'b.pt'}", "--gen-subset", "test", "--cpu"]
+    command += ["--beam", 1, "--max-len-b", 3, "--required-batch-size-multiple", 1]
+    result = run(*command, cwd=tmp_path / "empty")
+    assert result.stdout.count("\nD-") == 20
+    assert logged(result) == {}
+    assert list((tmp_path / "empty").iterdir()) == []
+
+
+SPY = """
+import os
+import torch
+import realformer_fairseq
+from fairseq.trainer import Trainer
+
+load_checkpoint = Trainer.load_checkpoint
+
+def spy(self, *args, **kwargs):
+    result = load_checkpoint(self, *args, **kwargs)
+    path = os.path.join(os.environ["SPY"], f"rank{self.data_parallel_rank}.pt")
+    torch.save(self._model.state_dict(), path)
+    return result
+
+Trainer.load_checkpoint = spy
+"""
+
+
+def test_two_processes_have_the_same_profile(prepared, tmp_path, make_trainer):
+    """And the one that a single process has."""
+    (tmp_path / "spy_on_ranks").mkdir()
+    (tmp_path / "spy_on_ranks/__init__.py").write_text(SPY)
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        port = listening.getsockname()[1]
+    environment = {**os.environ, "SPY": str(tmp_path), "PYTHONPATH": str(PROJECT)}
+    processes = []
+    for rank in (0, 1):
+        line = ["fairseq-train", prepared / "data-bin", *TRAINING, *ADMIN, "--max-update", 1]
+        line += ["--user-dir", tmp_path / "spy_on_ranks", "--save-dir", tmp_path / "checkpoints"]
+        line += ["--disable-validation", "--ddp-backend", "legacy_ddp", "--distributed-no-spawn"]
+        line += ["--distributed-backend", "gloo", "--distributed-world-size", 2]
+        line += ["--distributed-rank", rank]
+        line += ["--distributed-init-method", f"tcp://127.0.0.1:{port}"]
+        processes.append(subprocess.Popen([str(word) for word in line], env=environment))
+    assert [process.wait(timeout=300) for process in processes] == [0, 0]
+    one, other = (torch.load(tmp_path / f"rank{rank}.pt") for rank in (0, 1))
+    assert one.keys() == other.keys()
+    assert all(torch.equal(one[name], other[name]) for name in one)
+    alone = load_nothing(make_trainer())
+    assert {name: one[name][0].item() for name in alone} == alone
