@@ -22,9 +22,9 @@ from fairseq.modules import SinusoidalPositionalEmbedding
 from torch import Tensor
 
 from .atomic_output import atomic_output
-from .averaging import load_checkpoint
 from .checkpoint_loading import allow_fairseq_checkpoints
 from .command_line import ArgumentParser, UserError, run_main
+from .mapped_checkpoint import load_checkpoint
 
 PROGRAM = "fold_admin.sh"
 
@@ -68,8 +68,9 @@ def fold_omega(model: Dict[str, Tensor], args: argparse.Namespace) -> None:
     if args.share_all_embeddings:
         args.share_all_embeddings = False
         args.share_decoder_input_output_embed = True
-    if args.share_decoder_input_output_embed:
-        model["decoder.output_projection.weight"] = model["decoder.embed_tokens.weight"]
+    output = "decoder.output_projection.weight"  # not there with an adaptive softmax
+    if args.share_decoder_input_output_embed and output in model:
+        model[output] = model["decoder.embed_tokens.weight"]
         last = f"decoder.layers.{count_layers(model, 'decoder') - 1}.final_layer_norm"
         multiply(model, f"{last}.weight", 1 / firsts["decoder"])
         multiply(model, f"{last}.bias", 1 / firsts["decoder"])

@@ -1,43 +1,69 @@
-"""Draw the loss by update from what fairseq-train printed (``--log-format simple``)."""
+"""Draw loss or gradient norm by update, from the log of fairseq-train (``--log-format simple``)."""
 
 import re
 from pathlib import Path
-from typing import Dict, Iterable, List, Tuple
+from typing import Dict, Iterable, List, NamedTuple, Tuple
 
 from .atomic_output import atomic_output
 from .command_line import ArgumentParser, UserError, run_main
 
 PROGRAM = "plot_learning_curve.sh"
-TRAINING_LINE = re.compile(r"train_inner .*\bnll_loss=([\d.]+).*\bnum_updates=(\d+)")
+NUMBER = r"[\d.]+(?:e[+-]\d+)?"
+TRAINING_LINE = re.compile(r"\btrain_inner\b.*\bnum_updates=(\d+)")
 VALIDATION_LINE = re.compile(r"valid on '(\w+)' subset .*\bnll_loss ([\d.]+).*\bnum_updates (\d+)")
 
 Curve = List[Tuple[int, float]]
 
 
-def read_curves(lines: Iterable[str]) -> Dict[str, Curve]:
-    """Negative log-likelihood by update, for training and for each validation set.
+class Quantity(NamedTuple):
+    """Something that fairseq-train logs: its name there, how to label it and on which scale."""
+
+    key: str
+    label: str
+    scale: str
+
+
+QUANTITIES = {
+    "loss": Quantity("nll_loss", "negative log-likelihood, bits per subword", "linear"),
+    "gradient-norm": Quantity("gnorm", "norm of the gradient", "log"),
+}
+
+
+def read_curves(lines: Iterable[str], quantity: str = "loss") -> Dict[str, Curve]:
+    """A quantity by update, for training and (the loss) for each validation set.
 
     Of an update that was logged twice, as after resuming, the later line counts.
+
+    Args:
+        lines: of the log
+        quantity: one of ``QUANTITIES``
 
     Returns:
         ``{"train": [(update, bits per subword)], "valid": [...]}``, sorted by update
     """
+    value_in = re.compile(rf"\b{QUANTITIES[quantity].key}=({NUMBER})")
     found: Dict[str, Dict[int, float]] = {"train": {}}
     for line in lines:
-        training, validation = TRAINING_LINE.search(line), VALIDATION_LINE.search(line)
+        training = TRAINING_LINE.search(line) and value_in.search(line)
+        validation = VALIDATION_LINE.search(line)
         if training:
-            found["train"][int(training.group(2))] = float(training.group(1))
-        elif validation:
+            update = int(TRAINING_LINE.search(line).group(1))
+            found["train"][update] = float(training.group(1))
+        elif validation and quantity == "loss":
             subset = found.setdefault(validation.group(1), {})
             subset[int(validation.group(3))] = float(validation.group(2))
     return {name: sorted(curve.items()) for name, curve in found.items()}
 
 
-def draw(logs: Dict[str, Dict[str, Curve]], title: str, output: Path) -> None:
+def draw(logs: Dict[str, Dict[str, Curve]], quantity: str, title: str, output: Path) -> None:
     """A picture with the curves of one or several trainings, a colour each.
+
+    A training's own loss is drawn thin beside its validation loss, if it has one.
 
     Args:
         logs: curves by the name of the training
+        quantity: one of ``QUANTITIES``
+        title: stands above it
         output: PNG file
     """
     import matplotlib
@@ -48,10 +74,14 @@ def draw(logs: Dict[str, Dict[str, Curve]], title: str, output: Path) -> None:
     figure, axes = pyplot.subplots(figsize=(7, 4.5), dpi=120)
     for number, (name, curves) in enumerate(logs.items()):
         for subset, curve in curves.items():
-            thin = dict(alpha=0.4, linewidth=1) if subset == "train" else dict(marker="o")
-            label = f"{name} ({subset})" if len(logs) > 1 else subset
-            axes.plot(*zip(*curve), color=f"C{number}", label=label, markersize=4, **thin)
-    axes.set(title=title, xlabel="updates", ylabel="negative log-likelihood, bits per subword")
+            thin = dict(alpha=0.4, linewidth=1) if subset == "train" and len(curves) > 1 else {}
+            marker = "" if subset == "train" else "o"
+            label = f"{name} ({subset})" if len(logs) > 1 and len(curves) > 1 else name
+            label = subset if len(logs) == 1 else label
+            style = dict(color=f"C{number}", marker=marker, markersize=4, **thin)
+            axes.plot(*zip(*curve), label=label, **style)
+    _, label, scale = QUANTITIES[quantity]
+    axes.set(title=title, xlabel="updates", ylabel=label, yscale=scale)
     axes.grid(alpha=0.3)
     axes.legend()
     figure.tight_layout()
@@ -61,18 +91,22 @@ def draw(logs: Dict[str, Dict[str, Curve]], title: str, output: Path) -> None:
 def main() -> None:
     parser = ArgumentParser(prog=PROGRAM, description=__doc__.splitlines()[0])
     parser.add_argument("--logs", required=True, nargs="+", metavar="FILE", help="log files")
+    parser.add_argument("--quantity", default="loss", choices=QUANTITIES, help="what to draw")
     parser.add_argument("--title", default="", help="above the picture")
     parser.add_argument("--output", required=True, metavar="FILE", help="PNG file")
     args = parser.parse_args()
     logs = {}
     for path in args.logs:
         with open(path, encoding="utf-8") as file:
-            curves = {name: curve for name, curve in read_curves(file).items() if curve}
+            curves = read_curves(file, args.quantity)
+        curves = {name: curve for name, curve in curves.items() if curve}
         if not curves:
-            raise UserError(f"--logs {path}: no losses in it; is it a log of --log-format simple?")
+            raise UserError(
+                f"--logs {path}: no {args.quantity} in it; is it a log of --log-format simple?"
+            )
         logs[Path(path).stem] = curves
     with atomic_output(args.output) as temporary:
-        draw(logs, args.title, temporary)
+        draw(logs, args.quantity, args.title, temporary)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Draws the loss by update from the logs of one or several trainings.
+# Draws the loss or the gradient norm by update from the logs of one or several trainings.
 #
-#   scripts/plot_learning_curve.sh --logs FILE... --output FILE [--title TEXT]
+#   scripts/plot_learning_curve.sh --logs FILE... --output FILE [--quantity NAME] [--title TEXT]
 #
 #   --logs FILE...   what fairseq-train --log-format simple printed (2>&1 | tee FILE; what its
 #                    --log-file writes has the validation losses only); the name of a file,
 #                    without its ending, is the name of the curve
 #   --output FILE    a PNG picture
+#   --quantity NAME  loss (the default) or gradient-norm
 #   --title TEXT     stands above it
 #
 # Example

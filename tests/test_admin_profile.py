@@ -16,6 +16,7 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.trainer import Trainer
 from models import PAD
 
+from realformer_fairseq import RealFormerModel
 from realformer_fairseq.admin_profile import first_sentences, profile
 from realformer_fairseq.sublayer_scaling import ScaledResidual
 
@@ -231,6 +232,29 @@ def test_an_ensemble_translates_from_an_empty_folder(admin_trained, prepared, tm
     assert result.stdout.count("\nD-") == 20
     assert logged(result) == {}
     assert list((tmp_path / "empty").iterdir()) == []
+
+
+def test_from_pretrained_takes_no_profile(admin_trained, prepared, tmp_path, monkeypatch, caplog):
+    monkeypatch.chdir(tmp_path)
+    data = str(prepared / "data-bin")
+    with caplog.at_level("INFO"):
+        hub = RealFormerModel.from_pretrained(
+            str(admin_trained[0]), "checkpoint_last.pt", data_name_or_path=data
+        )
+    assert "ADMIN profile" not in caplog.text
+    expected, found = logged(admin_trained[1]), constants(hub.models[0])
+    assert found == pytest.approx(expected, abs=1e-4)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_unbalanced_depths_train(prepared, tmp_path):
+    """18-2: users of Transformer-Clinic saw such models diverge (its issue 9)."""
+    layers = ["--encoder-layers", 18, "--decoder-layers", 2, "--lr", 2e-3]
+    result = train(prepared / "data-bin", tmp_path, *ADMIN, *layers, "--max-update", 20)
+    found = re.findall(r"train_inner.*? loss=([\d.]+)", result.stderr + result.stdout)
+    losses = [float(loss) for loss in found]
+    assert len(losses) == 20 and max(losses[-5:]) < min(losses[:5])
+    assert len(logged(result)) == 18 * 2 + 2 * 3
 
 
 SPY = """

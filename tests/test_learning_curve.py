@@ -6,7 +6,7 @@ from realformer_fairseq.learning_curve import read_curves
 
 LOG = """\
 2026-01-01 10:00:00 | INFO | train_inner | epoch 001:     50 / 2655 loss=12.5, nll_loss=12.4, \
-ppl=5406.52, wps=1414.4, num_updates=50, lr=0.0001, gnorm=2.217
+ppl=5406.52, wps=1414.4, num_updates=50, lr=0.0001, gnorm=1.5e-05
 2026-01-01 10:01:00 | INFO | train_inner | epoch 001:    100 / 2655 loss=9.1, nll_loss=8.25, \
 ppl=300, wps=1414.4, num_updates=100, lr=0.0002, gnorm=2.217
 2026-01-01 10:02:00 | INFO | valid | epoch 001 | valid on 'valid' subset | loss 8.9 | \
@@ -20,6 +20,8 @@ ppl=256, wps=1414.4, num_updates=100, lr=0.0002, gnorm=2.217
 def test_curves():
     curves = read_curves(LOG.splitlines())
     assert curves == {"train": [(50, 12.4), (100, 8.0)], "valid": [(100, 7.976)]}
+    gradient_norms = read_curves(LOG.splitlines(), "gradient-norm")
+    assert gradient_norms == {"train": [(50, 1.5e-5), (100, 2.217)]}
 
 
 def test_picture_and_a_file_without_losses(project, tmp_path):
@@ -29,5 +31,9 @@ def test_picture_and_a_file_without_losses(project, tmp_path):
     picture = tmp_path / "curve.png"
     run(script, "--logs", tmp_path / "my run.log", "--title", "T", "--output", picture)
     assert picture.read_bytes().startswith(b"\x89PNG")
+    losses = picture.read_bytes()
+    options = ["--quantity", "gradient-norm", "--title", "T", "--output", picture]
+    run(script, "--logs", tmp_path / "my run.log", *options)
+    assert picture.read_bytes().startswith(b"\x89PNG") and picture.read_bytes() != losses
     result = run(script, "--logs", tmp_path / "other.log", "--output", picture, check=False)
     assert result.returncode == 1 and "other.log" in result.stderr

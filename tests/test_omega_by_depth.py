@@ -1,0 +1,52 @@
+"""The picture of omega by depth."""
+
+import torch
+from conftest import PROJECT, run
+
+from realformer_fairseq.omega_by_depth import of_stack, read_run
+
+LOG = """\
+2026-01-01 10:00:00 | INFO | realformer_fairseq.admin_profile | ADMIN profile of 3 sentences
+2026-01-01 10:00:00 | INFO | realformer_fairseq.admin_profile | ADMIN profile: \
+encoder.layers.0.self_attn_residual.omega = 1.0000
+2026-01-01 10:00:00 | INFO | realformer_fairseq.admin_profile | ADMIN profile: \
+encoder.layers.0.ffn_residual.omega = 1.3255
+"""
+
+
+def checkpoint(path, names):
+    model = {f"{name}_residual.omega": torch.tensor([1.0, 2.0, 4.0]) for name in names}
+    torch.save({"model": {**model, "encoder.version": torch.tensor([3.0])}}, path)
+
+
+def test_sublayers_are_sorted_by_depth():
+    names = [
+        f"decoder.layers.{layer}.{sublayer}_residual.omega"
+        for layer in (0, 2, 10)
+        for sublayer in ("self_attn", "encoder_attn", "ffn")
+    ]
+    assert of_stack([*reversed(names), "encoder.layers.0.ffn_residual.omega"], "decoder") == names
+
+
+def test_a_run_is_read(tmp_path):
+    checkpoint(tmp_path / "c.pt", ["encoder.layers.0.self_attn", "encoder.layers.0.ffn"])
+    (tmp_path / "admin.log").write_text(LOG)
+    found = read_run(str(tmp_path / "c.pt"), str(tmp_path / "admin.log"))
+    assert found.name == "admin"
+    assert list(found.profile.values()) == [1.0, 1.3255]
+    assert found.trained.keys() == found.profile.keys()
+
+
+def test_command_line(tmp_path):
+    script = PROJECT / "scripts/plot_omega.sh"
+    log, picture = tmp_path / "my admin.log", tmp_path / "omega.png"
+    log.write_text(LOG)
+    both = ["encoder.layers.0.self_attn", "encoder.layers.0.ffn", "decoder.layers.0.ffn"]
+    checkpoint(tmp_path / "c.pt", both)
+    run(script, "--run", tmp_path / "c.pt", log, "--title", "T", "--output", picture)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    picture.unlink()
+    checkpoint(tmp_path / "plain.pt", [])
+    result = run(script, "--run", tmp_path / "plain.pt", log, "--output", picture, check=False)
+    assert result.returncode == 1 and not picture.exists()
+    assert result.stderr == f"plot_omega.sh: --run {tmp_path}/plain.pt: there is no omega in it\n"
