@@ -68,9 +68,8 @@ def fold_omega(model: Dict[str, Tensor], args: argparse.Namespace) -> None:
     if args.share_all_embeddings:
         args.share_all_embeddings = False
         args.share_decoder_input_output_embed = True
-    output = "decoder.output_projection.weight"  # not there with an adaptive softmax
-    if args.share_decoder_input_output_embed and output in model:
-        model[output] = model["decoder.embed_tokens.weight"]
+    if args.share_decoder_input_output_embed:
+        model["decoder.output_projection.weight"] = model["decoder.embed_tokens.weight"]
         last = f"decoder.layers.{count_layers(model, 'decoder') - 1}.final_layer_norm"
         multiply(model, f"{last}.weight", 1 / firsts["decoder"])
         multiply(model, f"{last}.bias", 1 / firsts["decoder"])
