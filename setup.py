@@ -25,6 +25,7 @@ setup(
         "sacrebleu>=2.3,<3",  # scores with signatures
         "sacremoses>=0.1,<0.3",  # tokenisation, the field's Moses scripts in Python
         "subword-nmt>=0.3.8,<0.4",  # byte pair encoding
+        "tqdm>=4.62",  # progress bars; sacremoses and fairseq need it, too
     ],
     extras_require={
         # No fairseq is forced on anyone: the distributions all own the package `fairseq` and

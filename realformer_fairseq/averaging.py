@@ -1,88 +1,27 @@
 """Average the parameters of checkpoints, as fairseq's scripts/average_checkpoints.py does.
 
-No distribution of fairseq ships that script. Option names and the choice of files are fairseq's.
-What differs: a file never runs code, tied parameters stay tied, every parameter keeps its type
-(fairseq turns float16 into float32), and the optimizer's state is left out of the result.
+No distribution of fairseq ships that script. Option names and the choice of files are fairseq's,
+and float32 parameters come out with the same bits. What differs: one parameter at a time is read,
+from files that are mapped into memory; a file never runs code; tied parameters stay tied; every
+parameter keeps its type (fairseq turns float16 into float32); the optimizer's state is neither
+read nor written; the best checkpoints are the highest ones where the metric was maximised.
 """
 
-import copy
-import functools
 import os
-import pickle
-import re
-import warnings
 from typing import Any, Dict, List, Optional, Sequence
 
 import torch
-from torch import Tensor
 
 from .atomic_output import atomic_output
+from .checkpoint_choice import HIGHEST, LOWEST, chosen_inputs
 from .checkpoint_loading import allow_fairseq_checkpoints
 from .command_line import ArgumentParser, UserError, run_main
+from .mapped_checkpoint import PageRelease, load_checkpoint
+from .parameter_mean import average_models
 
 PROGRAM = "average_checkpoints.sh"
-EPOCH_CHECKPOINT = re.compile(r"checkpoint(\d+)\.pt")
-UPDATE_CHECKPOINT = re.compile(r"checkpoint_\d+_(\d+)\.pt")
-ZIP_MAGIC = b"PK\x03\x04"
-
-
-def last_checkpoints(
-    directory: str, n: int, by_update: bool = False, upper_bound: Optional[int] = None
-) -> List[str]:
-    """The ``n`` checkpoints of the highest epochs (or updates), oldest first.
-
-    Args:
-        directory: where ``checkpoint<epoch>.pt`` and ``checkpoint_<epoch>_<update>.pt`` are
-        n: how many
-        by_update: choose among ``checkpoint_<epoch>_<update>.pt``, by update
-        upper_bound: highest epoch (or update) to consider
-
-    Raises:
-        UserError: fewer than ``n`` are there
-        OSError: no such directory
-    """
-    pattern = UPDATE_CHECKPOINT if by_update else EPOCH_CHECKPOINT
-    matches = [match for match in map(pattern.fullmatch, os.listdir(directory)) if match]
-    numbered = sorted((int(match.group(1)), match.group(0)) for match in matches)
-    if upper_bound is not None:
-        numbered = [(number, name) for number, name in numbered if number <= upper_bound]
-    if len(numbered) < n:
-        kind = "checkpoint_<epoch>_<update>.pt" if by_update else "checkpoint<epoch>.pt"
-        unit = "update" if by_update else "epoch"
-        limit = "" if upper_bound is None else f" up to {unit} {upper_bound}"
-        raise UserError(f"{directory}: found {len(numbered)} {kind}{limit}, asked for {n}")
-    return [os.path.join(directory, name) for _, name in numbered[-n:]]
-
-
-def load_checkpoint(path: str) -> Dict[str, Any]:
-    """A checkpoint with its tensors left on the disk, mapped into memory.
-
-    Files from before torch 1.6 cannot be mapped and are read as a whole.
-
-    Raises:
-        UserError: truncated, not a checkpoint, or it would have to run code to be loaded
-        OSError: no such file
-    """
-    with open(path, "rb") as file:
-        mmap = file.read(len(ZIP_MAGIC)) == ZIP_MAGIC
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            state = torch.load(path, map_location="cpu", mmap=mmap, weights_only=True)
-    except Exception as error:  # torch raises seven different types for a file it cannot read
-        raise UserError(f"{path}: {reason_for_refusal(error)}") from None
-    model = state.get("model") if isinstance(state, dict) else None
-    if not isinstance(model, dict) or not all(isinstance(v, Tensor) for v in model.values()):
-        raise UserError(f"{path}: refused: not a fairseq checkpoint, it has no model in it")
-    return state
-
-
-def reason_for_refusal(error: Exception) -> str:
-    """Half a line about why torch did not load a file."""
-    name = re.search(r"(?:GLOBAL|class) ([\w.]+)", str(error))
-    if isinstance(error, pickle.UnpicklingError) and name:
-        return f"refused: it holds {name.group(1)}, which could run code when loaded"
-    return "refused: truncated, or not a fairseq checkpoint"
+PARTS_IN_MEMORY = 8  # of the files, at most
+FILES, WEIGHTS = "averaged_from", "averaged_with_weights"  # in the state of an average
 
 
 def check_same_parameters(states: Sequence[Dict[str, Any]], paths: Sequence[str]) -> None:
@@ -104,114 +43,94 @@ def check_same_parameters(states: Sequence[Dict[str, Any]], paths: Sequence[str]
                 raise UserError(f"{path}: {key} has shape {shape}, but {other} in {paths[-1]}")
 
 
-def mean(tensors: Sequence[Tensor]) -> Tensor:
-    """Element-wise mean in the type of the last tensor; integers are rounded down.
-
-    Summed in float64 (or int64). Equal tensors give that tensor bit for bit.
-    """
-    last = tensors[-1]
-    dtype = functools.reduce(torch.promote_types, (tensor.dtype for tensor in tensors))
-    if all(t.dtype == last.dtype and torch.equal(t, last) for t in tensors):
-        return last.clone()
-    whole = not (dtype.is_floating_point or dtype.is_complex)
-    wide = torch.promote_types(dtype, torch.int64 if whole else torch.float64)
-    total = tensors[0].to(wide, copy=True)
-    for tensor in tensors[1:]:
-        total += tensor
-    return total.div_(len(tensors), rounding_mode="floor" if whole else None).to(last.dtype)
-
-
-@torch.no_grad()
-def average_models(models: Sequence[Dict[str, Tensor]]) -> Dict[str, Tensor]:
-    """Mean of every parameter, one parameter at a time.
-
-    Parameters that are one tensor in every model (shared embeddings) are one in the result, too.
-
-    Args:
-        models: state dictionaries with the same keys and shapes
-    """
-    result = copy.copy(models[-1])  # keeps the version numbers of the modules, see state_dict()
-    means: Dict[tuple, Tensor] = {}
-    for key in result:
-        tensors = [model[key] for model in models]
-        views = tuple((t.data_ptr(), t.shape, t.stride(), t.dtype) for t in tensors)
-        if views not in means:
-            means[views] = mean(tensors)
-        result[key] = means[views]
-    return result
-
-
-def average_states(states: Sequence[Dict[str, Any]], names: Sequence[str]) -> Dict[str, Any]:
-    """The last state with the mean of all models, and without its optimizer's state.
+def average_checkpoints(
+    paths: Sequence[str], weights: Optional[Sequence[float]] = None
+) -> Dict[str, Any]:
+    """The state of the last file with the mean of all models, and without its optimizer's state.
 
     Epoch, configuration and ``optimizer_history`` stay: fairseq reads them when it generates and
-    with ``--restore-file FILE --reset-optimizer``. ``averaged_from`` records ``names``.
+    with ``--restore-file FILE --reset-optimizer``. ``averaged_from`` records the names of the
+    files, ``averaged_with_weights`` the weights, if there are any.
+
+    Raises:
+        UserError: naming a file that cannot be read, or that does not fit the others
+        OSError: no such file
     """
-    result = {key: value for key, value in states[-1].items() if key != "last_optimizer_state"}
-    result["model"] = average_models([state["model"] for state in states])
-    result["averaged_from"] = list(names)
+    states = [load_checkpoint(path) for path in paths]
+    check_same_parameters(states, paths)
+    dropped = ("last_optimizer_state", FILES, WEIGHTS)
+    result = {key: value for key, value in states[-1].items() if key not in dropped}
+    models = [state["model"] for state in states]
+    result["model"] = average_models(models, weights, PageRelease(paths, PARTS_IN_MEMORY))
+    result[FILES] = [os.path.basename(path) for path in paths]
+    if weights is not None:
+        result[WEIGHTS] = list(weights)
     return result
 
 
-def chosen_inputs(args) -> List[str]:
-    """The files to average, the one whose other state is kept last.
+def lines_about(names: Sequence[str], weights: Optional[Sequence[float]]) -> List[str]:
+    """One line for each file that went into an average, with its weight if it has one."""
+    if weights is None:
+        return list(names)
+    return [f"{name}  weight {weight:g}" for name, weight in zip(names, weights)]
 
-    Raises:
-        UserError: options that do not go together, or too few checkpoints
-    """
-    by_epoch, by_update = args.num_epoch_checkpoints, args.num_update_checkpoints
-    if by_epoch is not None and by_update is not None:
-        raise UserError("choose one of --num-epoch-checkpoints and --num-update-checkpoints")
-    n = by_update if by_epoch is None else by_epoch
-    choice = "--num-epoch-checkpoints or --num-update-checkpoints"
-    if n is None:
-        if args.checkpoint_upper_bound is not None:
-            raise UserError(f"--checkpoint-upper-bound needs {choice}")
-        for path in args.inputs:
-            if os.path.isdir(path):
-                raise UserError(f"--inputs {path}: is a directory and needs {choice}")
-        return args.inputs
-    if n < 1:
-        raise UserError(f"{choice}: {n} is not a number of checkpoints")
-    if len(args.inputs) != 1 or not os.path.isdir(args.inputs[0]):
-        raise UserError(f"--inputs must be one directory that exists, with {choice}")
-    return last_checkpoints(args.inputs[0], n, by_update is not None, args.checkpoint_upper_bound)
+
+def checked_weights(args, paths: Sequence[str]) -> Optional[List[float]]:
+    """Raises UserError unless there is a positive weight for every file, or none at all."""
+    if args.weights is None:
+        return None
+    if len(args.weights) != len(paths):
+        raise UserError(f"--weights: {len(args.weights)} weights for {len(paths)} files")
+    for weight in args.weights:
+        if not 0 < weight < float("inf"):
+            raise UserError(f"--weights: {weight:g} is not a number above 0")
+    return args.weights
 
 
 def parse_args():
     parser = ArgumentParser(prog=PROGRAM, description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--inputs", required=True, nargs="+", metavar="PATH", help="checkpoints, or one directory"
-    )
-    parser.add_argument("--output", required=True, metavar="FILE", help="averaged checkpoint")
-    parser.add_argument(
-        "--num-epoch-checkpoints", type=int, metavar="N", help="the last N checkpoint<epoch>.pt"
-    )
-    parser.add_argument(
-        "--num-update-checkpoints",
-        type=int,
-        metavar="N",
-        help="the last N checkpoint_<epoch>_<update>.pt",
-    )
-    parser.add_argument(
-        "--checkpoint-upper-bound", type=int, metavar="N", help="highest epoch (update) to use"
-    )
-    return parser.parse_args()
+    add = parser.add_argument
+    add("--inputs", nargs="+", metavar="PATH", help="checkpoints, or one directory")
+    add("--output", metavar="FILE", help="averaged checkpoint")
+    add("--num-epoch-checkpoints", type=int, metavar="N", help="the last N epochs")
+    add("--num-update-checkpoints", type=int, metavar="N", help="the last N updates")
+    add("--num-best-checkpoints", type=int, metavar="N", help="the N best of the validation")
+    add("--checkpoint-upper-bound", type=int, metavar="N", help="highest epoch (update) to use")
+    add("--best-is", choices=(LOWEST, HIGHEST), help="default: as the training had it")
+    add("--weights", type=float, nargs="+", metavar="X", help="one a file, default: all the same")
+    add("--show", metavar="FILE", help="print which files an average was made from")
+    args = parser.parse_args()
+    needed = ("--inputs", args.inputs), ("--output", args.output)
+    missing = [name for name, value in needed if value is None]
+    if missing and args.show is None:
+        parser.error(f"the following arguments are required: {', '.join(missing)}")
+    if args.show is not None and len(missing) < len(needed):
+        parser.error("--show goes without --inputs and --output")
+    return args
+
+
+def show(path: str) -> None:
+    """Print the names of the files that went into an average."""
+    state = load_checkpoint(path)
+    if FILES not in state:
+        raise UserError(f"{path}: is not an average of checkpoints")
+    print(*lines_about(state[FILES], state.get(WEIGHTS)), sep="\n")
 
 
 def main() -> None:
     args = parse_args()
     allow_fairseq_checkpoints()
+    if args.show is not None:
+        return show(args.show)
     paths = chosen_inputs(args)
+    weights = checked_weights(args, paths)
     with atomic_output(args.output) as temporary:
-        states = [load_checkpoint(path) for path in paths]
-        check_same_parameters(states, paths)
-        state = average_states(states, [os.path.basename(path) for path in paths])
+        state = average_checkpoints(paths, weights)
         # torch writes the name of a path into the file, but not that of an open file: this way
         # the same inputs always give the same bytes.
         with open(temporary, "wb") as file:
             torch.save(state, file)
-    print(f"averaged into {args.output}:", *paths, sep="\n  ")
+    print(f"averaged into {args.output}:", *lines_about(paths, weights), sep="\n  ")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from .architectures import realformer
 from .config import RealFormerConfig, add_arguments
 from .decoder import RealFormerDecoder
 from .encoder import RealFormerEncoder
+from .hub_interface import TranslationHub
 
 
 @register_model("realformer")
@@ -48,6 +49,11 @@ class RealFormerModel(TransformerModelBase):
         cfg = RealFormerConfig.from_namespace(args)
         cfg.check()
         return super().build_model(cfg, task)
+
+    @classmethod
+    def from_pretrained(cls, *args, **kwargs) -> TranslationHub:
+        """Load a trained model; arguments as for any model of fairseq."""
+        return TranslationHub.of(super().from_pretrained(*args, **kwargs))
 
     @classmethod
     def build_encoder(cls, cfg, src_dict, embed_tokens):

@@ -1,18 +1,23 @@
 #!/usr/bin/env bash
-# Scores a translation: sacreBLEU, chrF2 and tokenised BLEU, each with its signature.
+# Scores translations: sacreBLEU, chrF2 and tokenised BLEU, each with its signature.
 #
-#   scripts/score_bleu.sh --hyp FILE --ref FILE --lang LANG [options]
+#   scripts/score_bleu.sh --hyp FILE... --ref FILE --lang LANG [options]
 #
-#   --hyp FILE       the translation, one sentence a line, or the log of fairseq-generate
-#   --ref FILE       the raw reference, one sentence a line
-#   --lang LANG      target language, for example fr
-#   --domains FILE   one label a line; also prints sacreBLEU for each label. Of a line with tabs
-#                    the first column counts, of that the text before a colon.
-#   --json FILE      also write all figures there
+#   --hyp FILE...            the translation, one sentence a line, or the log of fairseq-generate.
+#                            Several systems are compared with the first by sacrebleu's paired
+#                            bootstrap: scores with 95 % intervals, and p-values
+#   --ref FILE               the raw reference, one sentence a line
+#   --lang LANG              target language, for example fr
+#   --ter                    also TER (slow on long sentences)
+#   --bootstrap-samples N    resamplings of the test set, with several systems (default: 1000)
+#   --domains FILE           one label a line; also prints sacreBLEU for each label. Of a line with
+#                            tabs the first column counts, of that the text before a colon.
+#   --json FILE              also write all figures there
 #
 # Files are UTF-8, a name in .gz is decompressed. Quote sacreBLEU together with its signature.
 # Tokenised BLEU is what older papers quote (case-sensitive multi-bleu on Moses-tokenised text, both
-# sides): compare it with such figures only.
+# sides): compare it with such figures only. With --lang de there is also compound-split BLEU, which
+# many papers quote for English-German; never with other languages.
 #
 # Of a log, the D- lines are taken. Where they were not detokenised (fairseq-generate without
 # --tokenizer), that is done here, with a note. T- lines are never the reference: they contain <unk>.
@@ -25,6 +30,10 @@
 #     --tokenizer realformer_moses --bpe subword_nmt --bpe-codes data-bin/code \
 #     --required-batch-size-multiple 1 > generate.log
 #   scripts/score_bleu.sh --hyp generate.log --ref test.fr --lang fr
+#
+# Example: is ours better than the baseline?
+#
+#   scripts/score_bleu.sh --hyp baseline.fr ours.fr --ref test.fr --lang fr
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"

@@ -1,69 +1,19 @@
 """Averaging of checkpoints: exact, repeatable, and it runs no code from a file."""
 
-import argparse
 import os
+import re
 import subprocess
 import sys
-from collections import OrderedDict
 from pathlib import Path
 
-import numpy
 import pytest
 import torch
-from commands import error_of
+from checkpoint_files import average, fairseq_state, random_model, save
 from fairseq.checkpoint_utils import load_checkpoint_to_cpu
 
-from realformer_fairseq import averaging
+from realformer_fairseq import averaging, parameter_mean
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "average_checkpoints.sh"
-
-
-def fairseq_state(model, epoch=1):
-    """What ``fairseq.trainer.Trainer.state_dict`` saves, with a best metric from numpy."""
-    history = {
-        "criterion_name": "LabelSmoothedCrossEntropyCriterion",
-        "optimizer_name": "FairseqAdam",
-        "lr_scheduler_state": {"best": None},
-        "num_updates": 100 * epoch,
-    }
-    return {
-        "args": None,
-        "cfg": {"common": {"seed": 1}, "model": argparse.Namespace(arch="realformer_tiny")},
-        "model": model,
-        "criterion": None,
-        "optimizer_history": [history],
-        "task_state": {},
-        "extra_state": {
-            "train_iterator": {"epoch": epoch, "iterations_in_epoch": 0, "version": 2},
-            "val_loss": numpy.float64(2.5),
-            "best": numpy.float64(2.5),
-        },
-        "last_optimizer_state": {"state": {0: {"exp_avg": torch.ones(1000)}}},
-    }
-
-
-def random_model(seed, dtype=torch.float32):
-    """Two layers whose embeddings are shared, as with ``--share-all-embeddings``."""
-    generator = torch.Generator().manual_seed(seed)
-    embedding = torch.randn(50, 8, generator=generator).to(dtype)
-    return OrderedDict(
-        [
-            ("encoder.embed_tokens.weight", embedding),
-            ("encoder.version", torch.tensor([3.0])),
-            ("encoder.fc1.weight", torch.randn(16, 8, generator=generator).to(dtype)),
-            ("decoder.embed_tokens.weight", embedding),
-            ("decoder.output_projection.weight", embedding),
-        ]
-    )
-
-
-def save(path, model, epoch=1, **kwargs):
-    torch.save(fairseq_state(model, epoch), path, **kwargs)
-    return str(path)
-
-
-def average(*arguments):
-    return error_of(averaging, *arguments)
 
 
 @pytest.fixture
@@ -83,13 +33,44 @@ def test_the_mean_in_closed_form(tmp_path):
     assert model["n"].item() == 3  # 11 / 3, rounded down as in fairseq
 
 
-def test_the_mean_is_the_correctly_rounded_one(three, tmp_path):
+def test_the_bits_are_those_of_fairseqs_script(three, tmp_path):
+    """Which adds the models up in float32, the first file first, and divides."""
     assert average("--inputs", *three, "--output", tmp_path / "out.pt") is None
     averaged = load_checkpoint_to_cpu(str(tmp_path / "out.pt"))["model"]
-    models = [random_model(n) for n in (8, 9, 10)]
+    first, second, third = (random_model(n) for n in (8, 9, 10))
     for key, tensor in averaged.items():
-        exact = torch.stack([model[key].double() for model in models]).mean(0)
-        assert torch.equal(tensor, exact.float()), key
+        assert torch.equal(tensor, (first[key] + second[key] + third[key]) / 3), key
+
+
+def test_weights_take_a_checkpoint_into_an_average(tmp_path):
+    """The mean of three and one more, three to one, is the mean of the four: in float64, so exact
+    to the last bit of float32."""
+    models = [{"w": torch.randn(1000, generator=torch.manual_seed(n))} for n in range(4)]
+    paths = [save(tmp_path / f"{n}.pt", model) for n, model in enumerate(models)]
+    assert average("--inputs", *paths[:3], "--output", tmp_path / "three.pt") is None
+    options = ["--weights", "3", "1", "--output", tmp_path / "four.pt"]
+    assert average("--inputs", tmp_path / "three.pt", paths[3], *options) is None
+    state = torch.load(tmp_path / "four.pt", weights_only=True)
+    three = load_checkpoint_to_cpu(str(tmp_path / "three.pt"))["model"]["w"]
+    exact = (three.double() * 3 + models[3]["w"].double()) / 4
+    assert torch.equal(state["model"]["w"], exact.float())
+    mean = torch.stack([model["w"].double() for model in models]).mean(0)
+    assert torch.allclose(state["model"]["w"].double(), mean, rtol=0, atol=3e-7)
+    assert state["averaged_with_weights"] == [3.0, 1.0]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_summed_in_float32_and_kept(dtype):
+    tensors = [torch.randn(100, generator=torch.manual_seed(n)).to(dtype) for n in range(5)]
+    averaged = parameter_mean.average_models([{"omega": tensor} for tensor in tensors])["omega"]
+    assert torch.equal(averaged, torch.stack(tensors).double().mean(0).float().to(dtype))
+
+
+def test_parameters_larger_than_a_part_keep_their_places(monkeypatch):
+    monkeypatch.setattr(parameter_mean, "PART", 7)
+    first, second = torch.arange(60.0).view(6, 10), torch.arange(60.0).view(10, 6).t()
+    result = parameter_mean.average_models([{"w": first}, {"w": second}])["w"]
+    assert torch.equal(result, (first + second) / 2)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
@@ -107,7 +88,7 @@ def test_a_checkpoint_averaged_with_itself_is_unchanged(tmp_path, dtype):
 def test_half_precision_does_not_overflow():
     large = torch.tensor([61440.0], dtype=torch.float16)
     other = torch.tensor([49152.0], dtype=torch.float16)
-    mean = averaging.mean([large, large, other, other])
+    mean = parameter_mean.mean([large, large, other, other])
     assert mean.dtype == torch.float16
     assert mean.item() == 55296.0
 
@@ -123,20 +104,20 @@ def test_tensors_shared_in_one_checkpoint_only_are_averaged_apart():
     tied = torch.tensor([1.0])
     apart = {"a": torch.tensor([3.0]), "b": torch.tensor([5.0])}
     for models in ([apart, {"a": tied, "b": tied}], [{"a": tied, "b": tied}, apart]):
-        result = averaging.average_models(models)
+        result = parameter_mean.average_models(models)
         assert (result["a"].item(), result["b"].item()) == (2.0, 3.0)
 
 
 def test_the_inputs_are_not_changed():
     models = [random_model(1), random_model(2)]
-    averaging.average_models(models)
+    parameter_mean.average_models(models)
     for seed, model in enumerate(models, start=1):
         assert all(torch.equal(model[key], value) for key, value in random_model(seed).items())
 
 
 def test_module_versions_survive():
     model = torch.nn.LayerNorm(4).state_dict()
-    assert averaging.average_models([model, model])._metadata == model._metadata
+    assert parameter_mean.average_models([model, model])._metadata == model._metadata
 
 
 def test_a_rerun_gives_the_same_bytes_under_any_name(three, tmp_path):
@@ -172,26 +153,47 @@ def test_the_output_may_be_one_of_the_inputs(tmp_path):
     assert load_checkpoint_to_cpu(first)["model"]["w"].item() == 1.5
 
 
-@pytest.mark.parametrize(
-    ("by_update", "bound", "expected"),
-    [
-        (False, None, ["checkpoint9.pt", "checkpoint10.pt"]),
-        (False, 9, ["checkpoint2.pt", "checkpoint9.pt"]),
-        (True, None, ["checkpoint_2_900.pt", "checkpoint_3_1000.pt"]),
-        (True, 999, ["checkpoint_10_800.pt", "checkpoint_2_900.pt"]),
-    ],
-)
-def test_which_files_of_a_directory_are_chosen(tmp_path, by_update, bound, expected):
-    """By number, not by name; nothing but numbered checkpoints."""
-    for name in (
-        "checkpoint1 checkpoint2 checkpoint9 checkpoint10 checkpoint_last checkpoint_best "
-        "checkpoint_2_900 checkpoint_10_800 checkpoint_3_1000 checkpoint.best_loss_2.5 "
-        "xcheckpoint11"
-    ).split():
-        (tmp_path / f"{name}.pt").touch()
-    (tmp_path / "checkpoint12.pt.tmp").touch()
-    chosen = averaging.last_checkpoints(str(tmp_path), 2, by_update, bound)
-    assert [os.path.basename(path) for path in chosen] == expected
+def test_what_went_into_an_average_can_be_shown(three, tmp_path, capsys):
+    output = tmp_path / "out.pt"
+    assert average("--inputs", *three[:2], "--weights", 2, 0.5, "--output", output) is None
+    assert f"{three[0]}  weight 2" in capsys.readouterr().out
+    assert average("--show", output) is None
+    shown = capsys.readouterr().out
+    assert shown == "checkpoint8.pt  weight 2\ncheckpoint9.pt  weight 0.5\n"
+    # An average of averages tells its own inputs, without weights if it has none.
+    assert average("--inputs", three[0], output, "--output", output) is None
+    capsys.readouterr()
+    assert average("--show", output) is None
+    assert capsys.readouterr().out == "checkpoint8.pt\nout.pt\n"
+    assert average("--show", three[0]).endswith("checkpoint8.pt: is not an average of checkpoints")
+
+
+def resident_mebibytes(which):
+    """VmRSS, what is resident now, or VmHWM, the most since the last reset."""
+    status = Path("/proc/self/status").read_text()
+    return int(re.search(rf"{which}:\s+(\d+) kB", status).group(1)) / 1024
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/clear_refs"), reason="Linux measures it")
+def test_memory_is_that_of_one_model(tmp_path):
+    """5 models of 24 MiB with the state of Adam, 360 MiB of files."""
+    paths = []
+    for number in range(5):
+        state = fairseq_state({"w": torch.full((6 << 20,), float(number))})
+        moments = {"exp_avg": torch.ones(6 << 20), "exp_avg_sq": torch.ones(6 << 20)}
+        state["last_optimizer_state"]["state"] = {0: moments}
+        paths.append(str(tmp_path / f"a check point {number}.pt"))
+        torch.save(state, paths[-1])
+    del state, moments
+    Path("/proc/self/clear_refs").write_text("5")  # resets VmHWM
+    before = resident_mebibytes("VmRSS")
+    averaged = averaging.average_checkpoints(paths)["model"]["w"]
+    most = resident_mebibytes("VmHWM") - before
+    assert torch.equal(averaged, torch.full((6 << 20,), 2.0))
+    for path in paths:
+        os.unlink(path)
+    # One model is 24; all that is read is 120, and all that is there 360.
+    assert 20 < most < 80
 
 
 class RunsCode:
@@ -272,10 +274,19 @@ def test_unequal_models_are_refused(tmp_path, change, message):
         ),
         ("--num-update-checkpoints 1", "found 0 checkpoint_<epoch>_<update>.pt, asked for 1"),
         ("--num-epoch-checkpoints 2 --num-update-checkpoints 2", "choose one of"),
+        ("--num-best-checkpoints 2 --num-update-checkpoints 2", "choose one of"),
+        ("--num-epoch-checkpoints 2 --best-is lowest", "--best-is needs --num-best-checkpoints"),
+        ("--num-epoch-checkpoints 2 --weights 1", "--weights: 1 weights for 2 files"),
+        ("--num-epoch-checkpoints 2 --weights 1 0", "--weights: 0 is not a number above 0"),
+        ("--num-epoch-checkpoints 2 --weights 1 nan", "--weights: nan is not a number above 0"),
+        ("--show {here}/checkpoint8.pt", "--show goes without --inputs and --output"),
         ("--num-epoch-checkpoints 0", "0 is not a number of checkpoints"),
         ("--num-epoch-checkpoints two", "invalid int value: 'two' (-h for help)"),
         ("--checkpoint-upper-bound 9", "--checkpoint-upper-bound needs --num-epoch-checkpoints"),
-        ("", "is a directory and needs --num-epoch-checkpoints or --num-update-checkpoints"),
+        (
+            "",
+            "needs --num-epoch-checkpoints, --num-update-checkpoints or --num-best-checkpoints",
+        ),
         ("--num-epochs 2", "unrecognized arguments: --num-epochs 2"),
         ("--num-epoch-checkpoints 2 --output {here}/no/out.pt", "no such folder"),
         ("--num-epoch-checkpoints 2 --output {here}", "exists and is not a file"),

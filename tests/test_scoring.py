@@ -1,8 +1,7 @@
-"""Scores: reference values worked out by hand, logs of fairseq-generate, clear errors."""
+"""The command that scores: logs of fairseq-generate, domains, clear errors."""
 
 import gzip
 import json
-import math
 import os
 import subprocess
 import sys
@@ -10,73 +9,25 @@ from pathlib import Path
 
 import pytest
 import sacrebleu
-from commands import error_of
+from translations import HYPOTHESES, REFERENCES, score_bleu, write
 
-from realformer_fairseq import scoring
+from realformer_fairseq import hypothesis_files, scoring
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "score_bleu.sh"
-HYPOTHESES = ["l'ami de Jean-Luc dort.", "oui."]
-REFERENCES = ["l'ami de Jean-Paul dort.", "oui, monsieur."]
 
 
-def write(path, lines):
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return str(path)
-
-
-def score_bleu(*arguments):
-    return error_of(scoring, *arguments)
-
-
-def test_tokenised_bleu_in_closed_form():
-    """Tokens: ``l' ami de Jean @-@ Luc dort .`` and ``oui .``, 10 against 12 in the reference.
-
-    Matches: words 7/8 + 2/2, pairs 5/7 + 0/1, triples 3/6, quadruples 2/5. The brevity penalty is
-    exp(1 - 12/10).
-    """
-    expected = 100 * (9 / 10 * 5 / 8 * 3 / 6 * 2 / 5) ** (1 / 4) * math.exp(1 - 12 / 10)
-    figures = scoring.tokenised_bleu(HYPOTHESES, REFERENCES, "fr")
-    assert figures["score"] == pytest.approx(expected, abs=1e-9)
-    assert (figures["hypothesis_tokens"], figures["reference_tokens"]) == (10, 12)
-
-
-def test_tokenised_bleu_is_case_sensitive_and_not_smoothed():
-    references = ["Le chat dort sur le tapis."]
-    assert scoring.tokenised_bleu(references, references, "fr")["score"] == pytest.approx(100)
-    upper = [references[0].upper()]
-    assert scoring.tokenised_bleu(upper, references, "fr")["score"] == 0
-    without_quadruple = ["Le chat dort, oui."]
-    assert scoring.tokenised_bleu(without_quadruple, references, "fr")["score"] == 0
-
-
-def test_tokenised_bleu_sees_the_tokens_of_moses():
-    """Moses splits a curly apostrophe off: ``l ’ ami dort .`` against ``l ’ amie dort .``, where
-    our own tokens would be ``l’ ami dort .``. Words 4/5, pairs 2/4."""
-    figures = scoring.tokenised_bleu(["l’ami dort."], ["l’amie dort."], "fr")
-    assert figures["hypothesis_tokens"] == 5
-    assert figures["precisions"][:2] == [80.0, 50.0]
+def test_a_generate_log_is_no_reference(tmp_path):
+    log = log_file(tmp_path / "log")
+    hypotheses = write(tmp_path / "hyp", ["a"] * len(Path(log).read_text().splitlines()))
+    error = score_bleu("--hyp", hypotheses, "--ref", log, "--lang", "fr")
+    assert error.startswith(f"score_bleu.sh: {log}: is the log of fairseq-generate")
+    assert "<unk>" in error and "\n" not in error
 
 
 def test_curly_apostrophe_that_fairseq_left_apart_is_joined(tmp_path):
     lines = ["H-0\t-1\tl ’ ami d ’ Anna dort .", "D-0\t-1\tl ’ ami d ’ Anna dort."]
-    hypotheses = scoring.read_hypotheses(write(tmp_path / "log", lines), "fr", 1)
+    hypotheses = hypothesis_files.read_hypotheses(write(tmp_path / "log", lines), "fr", 1)
     assert hypotheses == ["l’ami d’Anna dort."]
-
-
-def test_scores_and_signatures_are_those_of_sacrebleu():
-    scores = scoring.all_scores(HYPOTHESES, REFERENCES, "fr")
-    bleu = sacrebleu.corpus_bleu(HYPOTHESES, [REFERENCES])
-    chrf = sacrebleu.corpus_chrf(HYPOTHESES, [REFERENCES])
-    assert scores["sacreBLEU"]["score"] == bleu.score
-    assert scores["chrF2"]["score"] == chrf.score
-    version = f"version:{sacrebleu.__version__}"
-    signature = f"nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|{version}"
-    assert scores["sacreBLEU"]["signature"] == signature
-    assert (
-        scores["chrF2"]["signature"] == f"nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|{version}"
-    )
-    for part in ("tok:none", "smooth:none", version, "moses:-a,-l,fr", "sacremoses:"):
-        assert part in scores["tokenised BLEU"]["signature"]
 
 
 # Sentence 1 comes first, as fairseq sorts by length; sentence 0 has two hypotheses (--nbest 2).
@@ -105,7 +56,7 @@ def log_file(path, yes="oui.", house="la maison de l'ami.", without=None):
 
 def test_a_generate_log_gives_its_detokenised_lines_in_order(tmp_path, capsys):
     log = log_file(tmp_path / "log", yes="Oui.", house="La maison de l'ami.")
-    assert scoring.read_hypotheses(log, "fr", 2) == ["La maison de l'ami.", "Oui."]
+    assert hypothesis_files.read_hypotheses(log, "fr", 2) == ["La maison de l'ami.", "Oui."]
     assert capsys.readouterr().err == ""
 
 
@@ -121,7 +72,7 @@ def test_what_fairseq_left_tokenised_is_detokenised_as_french(tmp_path, capsys, 
     log = log_file(tmp_path / "log", **how)
     if "yes" in how:  # the second hypothesis of sentence 0 is the same in both lines anyway
         assert "D-1\t-0.25\toui ." in Path(log).read_text()
-    assert scoring.read_hypotheses(log, "fr", 2) == ["la maison de l'ami.", "oui."]
+    assert hypothesis_files.read_hypotheses(log, "fr", 2) == ["la maison de l'ami.", "oui."]
     assert "not detokenised by fairseq-generate" in capsys.readouterr().err
 
 
@@ -145,9 +96,9 @@ def test_a_log_with_more_sentences_than_the_reference_is_refused(tmp_path):
 def test_only_a_line_feed_ends_a_line(tmp_path):
     lines = ["un\u2028deux", "trois\u0085quatre", "", "cinq\x0csix"]
     plain = write(tmp_path / "plain", lines)
-    assert scoring.read_lines(plain) == lines
+    assert hypothesis_files.read_lines(plain) == lines
     (tmp_path / "windows").write_bytes(b"un\r\ndeux\r\n")
-    assert scoring.read_lines(str(tmp_path / "windows")) == ["un", "deux"]
+    assert hypothesis_files.read_lines(str(tmp_path / "windows")) == ["un", "deux"]
 
 
 def test_domains_are_sorted_by_size_and_scored_apart():
@@ -168,6 +119,15 @@ def test_domains_are_sorted_by_size_and_scored_apart():
         (
             "--hyp {ref} --ref {ref} --lang fr --domains {short}",
             "{short} has 1 lines, but {ref} has 2",
+        ),
+        (
+            "--hyp {ref} {short} --ref {ref} --lang fr",
+            "{short} has 1 lines, but {ref} has 2",
+        ),
+        ("--hyp {ref} {ref} --ref {ref} --lang fr", "--hyp: {ref} is given twice"),
+        (
+            "--hyp {ref} --ref {ref} --lang fr --bootstrap-samples 0",
+            "--bootstrap-samples: 0 is not above 0",
         ),
         ("--hyp {none} --ref {ref} --lang fr", "{none}: No such file or directory"),
         ("--hyp {ref} --ref {empty} --lang fr", "{empty}: the file is empty"),
@@ -214,7 +174,7 @@ def test_the_script_from_another_folder(tmp_path):
     assert lines[0].startswith("sacreBLEU  100.0  nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|")
     assert lines[1].startswith("chrF2  100.0  nrefs:1|")
     assert lines[2].startswith(
-        "tokenised BLEU (Moses -a, not comparable with sacreBLEU)  100.0  nrefs:1|"
+        "tokenised BLEU (Moses -a, not comparable with sacreBLEU)  100.00  nrefs:1|"
     )
     assert [line.split()[0::2] for line in lines[-2:]] == [["1", "aptitude"], ["1", "débref"]]
     figures = json.loads((folder / "all scores.json").read_text(encoding="utf-8"))

@@ -1,66 +1,84 @@
 """End to end in small: average, translate, score, align, all through the command line."""
 
+import os
 import re
-import sys
-from pathlib import Path
+import shlex
 
 import pytest
 from conftest import PROJECT, run
 
+from realformer_fairseq import translation
+
+SCRIPT = PROJECT / "scripts/translate.sh"
+# Short translations of a model that has learned little; a limit that a test line exceeds.
+LIMITS = {"max_len_a": 0, "max_len_b": 20, "max_source_positions": 40}
+OPTIONS = [word for name, n in LIMITS.items() for word in (f"--{name.replace('_', '-')}", str(n))]
+
 
 @pytest.fixture(scope="module")
-def averaged(trained, project, tmp_path_factory):
+def averaged(trained, tmp_path_factory):
     output = tmp_path_factory.mktemp("averaged model") / "average.pt"
     run(
-        project / "scripts/average_checkpoints.sh",
+        PROJECT / "scripts/average_checkpoints.sh",
         *("--inputs", trained, "--num-update-checkpoints", 2, "--output", output),
     )
     return output
 
 
-def translate(project, checkpoint, data, *options, **keywords):
-    return run(
-        project / "scripts/translate.sh",
-        *("--checkpoint", checkpoint, "--data", data / "data-bin"),
-        *options,
-        "--",
-        *("--cpu", "--max-len-b", 20),
-        **keywords,
-    )
+@pytest.fixture(scope="module")
+def ensemble(averaged, trained):
+    return f"{averaged}:{trained / 'checkpoint_last.pt'}"
 
 
-def test_translate_and_score(averaged, prepared, project, tmp_path):
-    """Lines out are lines in, in their order: each sentence gives the same wherever it stands."""
-    sentences = (prepared / "raw/test.en").read_text().split("\n")[:6]
-    lines = [sentences[0], "", *sentences[1:4], "   ", sentences[0], *sentences[4:], ""]
-    (tmp_path / "in put").write_text("\n".join(lines) + "\n")
-    translate(
-        project,
-        f"{averaged}:{averaged}",
-        prepared,
-        *("--input", tmp_path / "in put", "--output", tmp_path / "out put"),
+@pytest.fixture(scope="module")
+def lines(prepared):
+    """The test set, an empty line, one of white space, and one that is too long."""
+    sentences = (prepared / "raw/test.en").read_text().split("\n")[:-1]
+    return [*sentences, "", sentences[0], " \t", " ".join(sentences[:8])]
+
+
+@pytest.fixture(scope="module")
+def translated(ensemble, prepared, lines, tmp_path_factory):
+    """The script's translation of an ensemble, and what it said."""
+    folder = tmp_path_factory.mktemp("trans lation")
+    (folder / "in put").write_text("\n".join(lines) + "\n")
+    files = ["--input", folder / "in put", "--output", folder / "out put"]
+    command = [SCRIPT, "--checkpoint", ensemble, "--data", prepared / "data-bin", *files]
+    result = run(*command, "--", "--cpu", *OPTIONS)
+    assert result.stdout == "" and sorted(os.listdir(folder)) == ["in put", "out put"]
+    return (folder / "out put").read_text().split("\n")[:-1], result.stderr
+
+
+def test_lines_out_are_lines_in(translated, lines, tmp_path):
+    """Each sentence gives the same wherever it stands; one that is too long is named."""
+    translations, said = translated
+    assert [bool(line) for line in translations] == [bool(line.strip()) for line in lines]
+    assert translations[0] == translations[21]
+    assert not any(re.search("@@|&apos;|<unk>|<pad>", line) for line in translations)
+    said = said.splitlines()
+    assert shlex.split(said[0])[0] == "fairseq-interactive" and said[0].endswith(
+        " --beam 5 --lenpen 0.8 --max-len-a 1 --max-len-b 200 --max-tokens 2000 --buffer-size 256"
+        " --num-workers 0 --cpu " + " ".join(OPTIONS)
     )
-    translated = (tmp_path / "out put").read_text().split("\n")[:-1]
-    assert [bool(line) for line in translated] == [bool(line.strip()) for line in lines]
-    assert translated[0] == translated[6]
-    assert not any(re.search("@@|&apos;|<unk>|<pad>", line) for line in translated)
+    warning = r"translate.sh: longer than the limit of 39 subwords, translated in parts: "
+    assert re.fullmatch(warning + r"line 24 \(\d+ subwords\)", said[1])
 
     reference = tmp_path / "reference"
-    reference.write_text("\n".join(["Un chat dort ici.", *"x" * 9]) + "\n")
-    for hypothesis, expected in ((reference, "100.0"), (tmp_path / "out put", r"\d\.\d")):
-        scored = run(
-            project / "scripts/score_bleu.sh",
-            *("--hyp", hypothesis, "--ref", reference, "--lang", "fr"),
-        ).stdout
+    reference.write_text("\n".join(["Un chat dort ici.", *"x" * 23]) + "\n")
+    hypothesis = tmp_path / "hypothesis"
+    hypothesis.write_text("\n".join(translations) + "\n")
+    for file, expected in ((reference, "100.0"), (hypothesis, r"\d\.\d")):
+        options = ("--hyp", file, "--ref", reference, "--lang", "fr")
+        scored = run(PROJECT / "scripts/score_bleu.sh", *options).stdout
         assert re.search(rf"^sacreBLEU  {expected}  nrefs:1.case:mixed", scored)
 
 
-def test_generate_aligns_and_agrees_with_translate(averaged, prepared, project):
+def test_generate_aligns_and_agrees_with_translate(ensemble, prepared, translated):
     """fairseq-generate by hand: a valid A- line for each sentence, and the same translations."""
     generated = run(
         "fairseq-generate",
         prepared / "data-bin",
-        *("--user-dir", project / "realformer_fairseq", "--path", averaged, "--cpu"),
+        *("--user-dir", PROJECT / "realformer_fairseq", "--path", ensemble, "--cpu"),
         *("--beam", 5, "--lenpen", 0.8, "--max-len-b", 20, "--remove-bpe", "--print-alignment"),
         *("--required-batch-size-multiple", 1, "--max-tokens", 2000),
     ).stdout
@@ -72,142 +90,30 @@ def test_generate_aligns_and_agrees_with_translate(averaged, prepared, project):
     for number, pairs in alignment.items():
         for pair in pairs.split():
             assert re.fullmatch(r"\d+-\d+", pair), (number, pairs)
-
-    stdin = (prepared / "raw/test.en").read_text()
-    translated = translate(project, averaged, prepared, input=stdin).stdout.split("\n")[:-1]
     joined = [hypothesis[n].split("\t", 1)[1] for n in range(20)]
-    detokenised = run(
-        *("python", "-m", "realformer_fairseq.tokenization", "--lang", "fr", "--detokenize"),
-        input="\n".join(joined) + "\n",
-        cwd=project,
-    ).stdout.split("\n")[:-1]
-    assert translated == detokenised
+    assert translated[0][:20] == list(map(translation.line_detokenizer("fr"), joined))
 
 
-@pytest.mark.parametrize(
-    "arguments, words",
-    [
-        (["--data", "d"], ["--checkpoint is missing"]),
-        (["--checkpoint", "/no/a.pt", "--data", "d"], ["--checkpoint", "/no/a.pt"]),
-        (["--checkpoint", __file__, "--data", "/no"], ["--data", "/no/dict.en.txt"]),
-        (["--beams", "5"], ["--beams"]),
-        (["--beam"], ["--beam", "value"]),
-    ],
-)
-def test_bad_options(project, arguments, words):
-    result = run(project / "scripts/translate.sh", *arguments, check=False)
-    assert result.returncode == 1 and len(result.stderr.splitlines()) == 1
-    assert all(word in result.stderr for word in words)
-
-
-def test_a_file_that_is_no_checkpoint_is_named(project, prepared, tmp_path):
-    (tmp_path / "broken.pt").write_bytes(b"PK\x03\x04 broken")
-    result = run(
-        project / "scripts/translate.sh",
-        *("--checkpoint", tmp_path / "broken.pt", "--data", prepared / "data-bin"),
-        input="A sentence.\n",
-        check=False,
-    )
-    assert result.returncode == 1 and result.stdout == ""
-    assert len(result.stderr.splitlines()) == 1 and "broken.pt" in result.stderr
-
-
-# Stands in for fairseq-interactive: numbered lines, two hypotheses each, in a strange order.
-SEARCH = """#!/usr/bin/env python3
-import sys
-lines = sys.stdin.read().split("\\n")[:-1]
-for number in sorted(range(len(lines)), key=lambda n: (n * 7) % 5):
-    if lines[number] != "lost":
-        print(f"S-{number}\\t{lines[number]}")
-        print(f"H-{number}\\t-0.1\\t{lines[number]} {number}")
-        print(f"H-{number}\\t-0.2\\tsecond")
-"""
-
-
-@pytest.fixture
-def fake_search(tmp_path, monkeypatch):
-    """An environment as the one that runs the tests, but for fairseq-interactive."""
-    venv, real = tmp_path / "venv", Path(sys.prefix)
-    (venv / "bin").mkdir(parents=True)
-    for entry in real.iterdir():
-        if entry.name != "bin":
-            (venv / entry.name).symlink_to(entry)
-    for entry in (real / "bin").iterdir():
-        if entry.name != "fairseq-interactive":
-            (venv / "bin" / entry.name).symlink_to(entry)
-    search = venv / "bin/fairseq-interactive"
-    search.write_text(SEARCH)
-    search.chmod(0o755)
-    monkeypatch.setenv("VENV", str(venv))
-
-
-def search_with_fake(project, prepared, text, *options, **keywords):
-    (prepared.parent / "any.pt").write_bytes(b"")
-    return run(
-        project / "scripts/translate.sh",
-        *("--checkpoint", prepared.parent / "any.pt", "--data", prepared / "data-bin"),
-        *options,
-        input=text,
-        **keywords,
-    )
-
-
-def test_order_is_kept(project, prepared, fake_search):
-    """Every line gets the first hypothesis of its own number, and empty lines stay."""
-    words = [str(number) for number in range(23)]
-    text = "\n".join([*words[:5], "", "", *words[5:], ""]) + "\n"
-    out = search_with_fake(project, prepared, text).stdout.split("\n")[:-1]
-    expected = [f"{word} {number}" for number, word in enumerate(words)]
-    joined = [re.sub("@@ ", "", line) for line in out]
-    assert joined == [*expected[:5], "", "", *expected[5:], ""]
-
-
-def test_a_lost_sentence_is_said_and_nothing_is_written(project, prepared, fake_search, tmp_path):
-    (tmp_path / "out").write_text("before")
-    codes = tmp_path / "codes"
-    codes.write_text("#version: 0.2\nl o\nlo s\nlos t</w>\n")
-    options = ["--bpe-codes", codes, "--output", tmp_path / "out"]
-    result = search_with_fake(project, prepared, "1\nlost\n2\n", *options, check=False)
-    assert result.returncode == 1
-    assert len(result.stderr.splitlines()) == 1 and "of 3 sentences 2 came out" in result.stderr
-    assert (tmp_path / "out").read_text() == "before"
-
-
-def test_output_that_is_no_file_is_written_to(project, prepared, fake_search):
-    result = search_with_fake(project, prepared, "1\n", "--output", "/dev/stdout")
-    assert result.stdout == "1 0\n"
-
-
-@pytest.mark.parametrize(
-    "options, words",
-    [
-        (["--output", "/no/such/place"], ["--output", "/no/such"]),
-        (["--bpe-codes", __file__], ["--bpe-codes", __file__]),
-        (["--lenpen", "high"], ["--lenpen", "high"]),
-    ],
-)
-def test_bad_files_and_values(project, prepared, fake_search, options, words):
-    result = search_with_fake(project, prepared, "1\n", *options, check=False)
-    assert result.returncode == 1 and result.stdout == ""
-    assert len(result.stderr.splitlines()) == 1
-    assert all(word in result.stderr for word in words)
-
-
-def test_from_pretrained(averaged, prepared):
+def test_from_pretrained(ensemble, averaged, prepared, lines, translated):
     """As the README shows it, against the script."""
-    import realformer_fairseq
+    from realformer_fairseq import RealFormerModel
 
-    model = realformer_fairseq.RealFormerModel.from_pretrained(
+    files = [os.path.relpath(path, averaged.parent) for path in ensemble.split(":")]
+    model = RealFormerModel.from_pretrained(
         str(averaged.parent),
-        averaged.name,
+        ":".join(files),
         data_name_or_path=str(prepared / "data-bin"),
         tokenizer="realformer_moses",
         source_lang="en",
         target_lang="fr",
         bpe="subword_nmt",
         bpe_codes=str(prepared / "data-bin/code"),
+        max_source_positions=LIMITS["max_source_positions"],
     )
-    sentences = (prepared / "raw/test.en").read_text().split("\n")[:4]
-    translated = model.translate(sentences, beam=5, lenpen=0.8, max_len_b=20)
-    script = translate(PROJECT, averaged, prepared, input="\n".join(sentences) + "\n").stdout
-    assert translated == script.split("\n")[:-1]
+    options = {name: LIMITS[name] for name in ("max_len_a", "max_len_b")}
+    assert len(model.models) == 2
+    assert model.translate(lines, **options) == translated[0]
+    assert model.translate(lines[1], **options) == translated[0][1]
+    assert model.translate(["", lines[-1]], overlong="skip") == ["", ""]
+    with pytest.raises(translation.UserError, match=r"line 2 \(\d+ subwords\)"):
+        model.translate(lines[-2:], overlong="error")

@@ -1,0 +1,17 @@
+"""Translations and references that tests of the scores share."""
+
+from commands import error_of
+
+from realformer_fairseq import scoring
+
+HYPOTHESES = ["l'ami de Jean-Luc dort.", "oui."]
+REFERENCES = ["l'ami de Jean-Paul dort.", "oui, monsieur."]
+
+
+def write(path, lines):
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return str(path)
+
+
+def score_bleu(*arguments):
+    return error_of(scoring, *arguments)
