@@ -4,23 +4,38 @@ sacremoses does the work. This module adds the rules that machine translation of
 around it, each a named function, and a command that works on several processes:
 
     python -m realformer_fairseq.tokenization --lang fr < raw > tokenised
+    python -m realformer_fairseq.tokenization --lang fr --moses < raw > as-by-Moses
     python -m realformer_fairseq.tokenization --lang fr --detokenize < tokenised > raw
+
+Hyphens are split (Moses' ``-a``). The command gives a line for each line.
 """
 
-import itertools
-import multiprocessing
+import functools
 import re
 import sys
-from typing import Callable, Iterable, Iterator
+from typing import Callable, Dict, List
 
-from sacremoses import MosesDetokenizer, MosesTokenizer
+from sacremoses import MosesDetokenizer
 
-from .command_line import ArgumentParser, UserError, run_main
+from .atomic_output import atomic_output
+from .command_line import ArgumentParser, UserError
+from .moses_parity import (
+    PerlMosesTokenizer,
+    punctuation_normalizer,
+    remove_control_characters,
+    remove_non_printing,
+)
+from .parallel_lines import check_jobs, convert_stream, run_in_pipe
+from .wordwise_tokenizer import FastMosesTokenizer, WordwiseTokenizer
 
-LINES_PER_TASK = 1000
+PROGRAM = "tokenization"
 
 # Languages whose elided words lean on the next one (l’ami, dell’arte), as in Moses' own rules.
 ELIDING_LANGUAGES = ("fr", "it", "ga", "ca")
+
+# Control characters that are not white space, which sacremoses drops.
+CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0e-\x1b]")
+BETWEEN_WORDS = re.compile(r"(\w) ’ (?=\w)")
 
 
 def single_spaces(line: str) -> str:
@@ -38,8 +53,9 @@ def attach_curly_apostrophe(tokenised: str, lang: str) -> str:
     Moses splits straight apostrophes like this, but treats a curly one as punctuation, after which
     no detokeniser can tell whether it belongs to the word before it, the word after it or neither.
     """
-    joined = r"\1’ " if lang in ELIDING_LANGUAGES else r"\1 ’"
-    return re.sub(r"(\w) ’ (?=\w)", joined, tokenised)
+    if "’" not in tokenised:
+        return tokenised
+    return BETWEEN_WORDS.sub(r"\1’ " if lang in ELIDING_LANGUAGES else r"\1 ’", tokenised)
 
 
 def join_curly_apostrophe(detokenised: str, lang: str) -> str:
@@ -49,14 +65,27 @@ def join_curly_apostrophe(detokenised: str, lang: str) -> str:
 
 
 def line_tokenizer(lang: str) -> Callable[[str], str]:
-    """A function from a raw line to a tokenised one, with hyphens split (Moses' ``-a``)."""
-    moses = MosesTokenizer(lang)
+    """A function from a raw line to a tokenised one: sacremoses', with curly apostrophes joined.
 
-    def tokenize(line: str) -> str:
-        tokens = moses.tokenize(single_spaces(line), aggressive_dash_splits=True, return_str=True)
+    The result may not depend on ``moses_parity``: models have been trained with it.
+    """
+    tokenize = WordwiseTokenizer(FastMosesTokenizer(lang))
+
+    def tokenize_line(line: str) -> str:
+        tokens = tokenize(CONTROL_CHARACTERS.sub("", single_spaces(line)))
         return attach_curly_apostrophe(tokens, lang)
 
-    return tokenize
+    return tokenize_line
+
+
+def moses_line_tokenizer(lang: str) -> Callable[[str], str]:
+    """A function from a raw line to what ``tokenizer.perl -a -l lang`` makes of it.
+
+    Raises:
+        UserError: Moses has rules for the language that are not here
+    """
+    tokenize = WordwiseTokenizer(PerlMosesTokenizer(lang))
+    return lambda line: tokenize(remove_control_characters(line))
 
 
 def line_detokenizer(lang: str) -> Callable[[str], str]:
@@ -69,66 +98,80 @@ def line_detokenizer(lang: str) -> Callable[[str], str]:
     return detokenize
 
 
-def _start_worker(make: Callable[[str], Callable[[str], str]], lang: str) -> None:
-    global convert_line
-    convert_line = make(lang)
-
-
-def _convert(lines):
-    return [convert_line(line) for line in lines]
-
-
-def _chunks(lines: Iterable[str]) -> Iterator[list]:
-    iterator = iter(lines)
-    while chunk := list(itertools.islice(iterator, LINES_PER_TASK)):
-        yield chunk
-
-
-def convert(
-    lines: Iterable[str], make: Callable[[str], Callable[[str], str]], lang: str, jobs: int = 1
-) -> Iterator[str]:
-    """Apply a line function in order, one result a line.
-
-    Args:
-        lines: text without line ends
-        make: ``line_tokenizer`` or ``line_detokenizer``
-        lang: ISO 639-1 code
-        jobs: worker processes; 1 works in this process
-    """
-    if jobs == 1:
-        yield from map(make(lang), lines)
-        return
-    with multiprocessing.Pool(jobs, _start_worker, (make, lang)) as pool:
-        for chunk in pool.imap(_convert, _chunks(lines)):
-            yield from chunk
-
-
-def standard_input() -> Iterator[str]:
-    """Lines of UTF-8, ended by a line feed and by nothing else.
+def line_function(
+    lang: str,
+    moses: bool = False,
+    normalize_punctuation: bool = False,
+    remove_non_printing_characters: bool = False,
+) -> Callable[[str], str]:
+    """The steps that the command was asked for, in the order in which WMT'14 preparation has them.
 
     Raises:
-        UserError: naming the first line that is not UTF-8
+        UserError: as ``moses_line_tokenizer``
     """
-    for number, line in enumerate(sys.stdin.buffer, 1):
-        try:
-            yield line.decode("utf-8").rstrip("\n")
-        except UnicodeDecodeError as error:
-            raise UserError(f"standard input, line {number}: not UTF-8: {error.reason}") from None
+    steps: List[Callable[[str], str]] = []
+    if normalize_punctuation:
+        steps.append(punctuation_normalizer(lang))
+    if remove_non_printing_characters:
+        steps.append(remove_non_printing)
+    steps.append(moses_line_tokenizer(lang) if moses else line_tokenizer(lang))
+
+    def apply(line: str) -> str:
+        for step in steps:
+            line = step(line)
+        return line
+
+    return apply
 
 
-def main() -> None:
+def write_word_counts(counts: Dict[str, int], path: str) -> None:
+    """A word, a space and its frequency a line, the most frequent first (subword-nmt get-vocab)."""
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    with open(path, "w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{word} {count}\n" for word, count in ranked)
+
+
+def parse_args():
     parser = ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--lang", required=True, help="ISO 639-1 code, for example fr")
     parser.add_argument("--detokenize", action="store_true", help="the other way round")
+    parser.add_argument("--moses", action="store_true", help="exactly as Moses' tokenizer.perl -a")
+    parser.add_argument(
+        "--normalize-punctuation", action="store_true", help="first, as Moses' script of this name"
+    )
+    parser.add_argument(
+        "--remove-non-printing", action="store_true", help="before tokenising, as Moses' script"
+    )
+    parser.add_argument("--word-counts", metavar="FILE", help="write the words' frequencies there")
     parser.add_argument("--jobs", type=int, default=1, help="worker processes (default: 1)")
     args = parser.parse_args()
+    check_jobs(args.jobs)
+    forward = args.moses or args.normalize_punctuation or args.remove_non_printing
+    if args.detokenize and (forward or args.word_counts):
+        raise UserError("--detokenize goes with --lang and --jobs only")
+    return args
 
-    if args.jobs < 1:
-        raise UserError(f"--jobs: {args.jobs} is not a number of processes")
-    make = line_detokenizer if args.detokenize else line_tokenizer
-    for line in convert(standard_input(), make, args.lang, args.jobs):
-        print(line)
+
+def main() -> None:
+    args = parse_args()
+    source, sink = sys.stdin.buffer, sys.stdout.buffer
+    if args.detokenize:
+        make = functools.partial(line_detokenizer, args.lang)
+    else:
+        make = functools.partial(
+            line_function,
+            args.lang,
+            args.moses,
+            args.normalize_punctuation,
+            args.remove_non_printing,
+        )
+    if not args.word_counts:
+        convert_stream(source, sink, make, args.jobs)
+        return
+    with atomic_output(args.word_counts) as temporary:
+        counts = convert_stream(source, sink, make, args.jobs, count_words=True)
+        write_word_counts(counts, temporary)
 
 
 if __name__ == "__main__":
-    run_main(main, "tokenization")
+    run_in_pipe(main, PROGRAM)
