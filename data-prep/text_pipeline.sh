@@ -17,6 +17,8 @@ make_file() { # file, command...
   local file="$1"
   shift
   [[ -f "$file" ]] && return
+  # What a killed run left may still be written to by one of its children: not by this name.
+  rm -f "$file.tmp"
   "$@" >"$file.tmp" || die "failed: $* (for '$file')"
   mv "$file.tmp" "$file"
 }
@@ -86,17 +88,19 @@ encode_corpus() {
   check_stage "$OUT/bpe"
 }
 
-binarize_corpus() {
+binarize_corpus() { # folder of encoded text, further options of fairseq-preprocess...
+  # The name is this run's own: a child of a killed run may still be writing into its folder.
+  local text="$1" making="$OUT/data-bin.$$.tmp"
   say "binarising (fairseq-preprocess)"
   if [[ ! -d "$OUT/data-bin" ]]; then
-    rm -rf "$OUT/data-bin.tmp"
+    rm -rf "$OUT"/data-bin*.tmp
     fairseq-preprocess --source-lang "$SOURCE_LANG" --target-lang "$TARGET_LANG" \
-      --trainpref "$OUT/bpe/train" --validpref "$OUT/bpe/valid" --testpref "$OUT/bpe/test" \
-      --joined-dictionary --workers "$JOBS" --destdir "$OUT/data-bin.tmp" \
+      --trainpref "$text/train" --validpref "$text/valid" --testpref "$text/test" \
+      --joined-dictionary --workers "$JOBS" --destdir "$making" "${@:2}" \
       >"$OUT/preprocess.log" 2>&1 || die "fairseq-preprocess failed, see '$OUT/preprocess.log'"
     # Where scripts/translate.sh looks for them.
-    cp "$OUT/code" "$OUT/data-bin.tmp/code"
-    mv "$OUT/data-bin.tmp" "$OUT/data-bin"
+    cp "$OUT/code" "$making/code"
+    mv "$making" "$OUT/data-bin"
   fi
 }
 
@@ -115,11 +119,15 @@ make_raw() { # options in words, command...
   check_options "$OUT" "$options"
 }
 
+say_done() { # folder of encoded text
+  say "done: '$OUT/data-bin' ($(count_lines "$1/train.$SOURCE_LANG") training pairs," \
+    "dictionary of $(count_lines "$OUT/data-bin/dict.$TARGET_LANG.txt") types)"
+}
+
 # Everything after the raw text.
 prepare_from_raw() {
   tokenize_corpus
   encode_corpus
-  binarize_corpus
-  say "done: '$OUT/data-bin' ($(count_lines "$OUT/bpe/train.$SOURCE_LANG") training pairs," \
-    "dictionary of $(count_lines "$OUT/data-bin/dict.$TARGET_LANG.txt") types)"
+  binarize_corpus "$OUT/bpe"
+  say_done "$OUT/bpe"
 }

@@ -1,0 +1,207 @@
+"""From archives to raw text: one file a corpus and language, every n-th line to validation.
+
+The field's script tokenises first and splits afterwards. As its tokeniser works line by line,
+splitting first gives the same files, and the words counted while tokenising the training part
+are those that BPE is to be learnt from.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import re
+import sys
+import tarfile
+import zlib
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import BinaryIO, Iterator
+
+from .progress import BLOCK, Progress, put_in_place
+from .project_command_line import UserError
+from .recipe import Corpus, Recipe
+
+DAMAGE = (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile)
+GZIP_MAGIC = b"\x1f\x8b"
+SPACE = r"[ \t\r\f\v]*"
+
+
+def extract_all(recipe: Recipe, folder: Path, out: Path) -> None:
+    """Write ``train.NAME.LANG``, ``valid.NAME.LANG`` and ``test.LANG`` into ``out``.
+
+    A corpus that is complete there is kept: its number of lines is in ``NAME.lines``.
+
+    Args:
+        folder: where the archives are
+
+    Raises:
+        UserError: a damaged archive, a missing member, or a number of lines that is not right
+    """
+    for stale in out.glob("*.tmp"):
+        stale.unlink(missing_ok=True)
+    before = 0
+    for corpus in recipe.training:
+        every = EveryNth(recipe.valid_every, before)
+        before += _extract(corpus, folder / corpus.archive, out, every)
+    _extract(recipe.test, folder / recipe.test.archive, out, None)
+
+
+class EveryNth:
+    """Lines with numbers divisible by ``n`` are for validation; numbers run over all corpora."""
+
+    def __init__(self, n: int, before: int):
+        self.n, self.before = n, before
+
+    def holds_out(self, number: int) -> bool:
+        """Whether line ``number`` of the corpus (from 1) is for validation."""
+        return (self.before + number) % self.n == 0
+
+
+def _extract(corpus: Corpus, archive: Path, out: Path, every: EveryNth | None) -> int:
+    note = out / f"{corpus.name}.lines"
+    if note.exists():
+        return int(note.read_text())
+    if not archive.exists():
+        raise UserError(f"{archive}: no such archive")
+    try:
+        counts = _write_members(corpus, archive, out, every)
+    except DAMAGE as error:
+        raise UserError(f"{archive}: damaged or truncated: {error}") from None
+    _check_counts(corpus, archive, counts)
+    lines = next(iter(counts.values()))
+    temporary = note.with_suffix(".tmp")
+    temporary.write_text(f"{lines}\n")
+    put_in_place(temporary, note)
+    return lines
+
+
+def _write_members(
+    corpus: Corpus, archive: Path, out: Path, every: EveryNth | None
+) -> dict[str, int]:
+    """Returns the number of lines by language."""
+    counts: dict[str, int] = {}
+    wanted = {name: lang for lang, name in corpus.members.items()}
+    for name, stream in members(archive, set(wanted), corpus.name):
+        lang = wanted[name]
+        if every is None:
+            counts[lang] = _write_lines(segments(stream), [out / f"test.{lang}"], lambda _: 0)
+        else:
+            files = [out / f"{split}.{corpus.name}.{lang}" for split in ("train", "valid")]
+            lines = valid_utf8(stream, f"{archive}: '{name}'")
+            counts[lang] = _write_lines(lines, files, every.holds_out)
+    return counts
+
+
+def _check_counts(corpus: Corpus, archive: Path, counts: dict[str, int]) -> None:
+    sides = [f"'{corpus.members[lang]}' has {lines} lines" for lang, lines in counts.items()]
+    if len(set(counts.values())) != 1:
+        raise UserError(f"{archive}: {', but '.join(sides)}")
+    found = next(iter(counts.values()))
+    if corpus.lines not in (None, found):
+        message = f"{archive}: {sides[0]}, {corpus.lines} are {corpus.lines_are}"
+        if corpus.lines_are == "published":
+            raise UserError(message)
+        print(f"warning: {message}", file=sys.stderr)
+
+
+def members(archive: Path, wanted: set[str], label: str) -> Iterator[tuple[str, BinaryIO]]:
+    """Members of a tar, plain or compressed by gzip, in one pass; ``.gz`` ones are unpacked.
+
+    Each stream must be read before the next is asked for. The archive is read to its end, so that
+    a checksum at the end counts.
+
+    Raises:
+        UserError: a member is not there
+        Exception: one of DAMAGE, also while a stream is read
+    """
+    found, others = set(), []
+    with _opened(archive, label) as stream:
+        with tarfile.open(fileobj=stream, mode="r|") as tar:
+            for member in tar:
+                name = member.name.removeprefix("./")
+                if name in wanted and member.isfile():
+                    found.add(name)
+                    content = tar.extractfile(member)
+                    unpacked = gzip.GzipFile(fileobj=content) if name[-3:] == ".gz" else content
+                    yield name, io.BufferedReader(unpacked, BLOCK)
+                else:
+                    others.append(name)
+        while stream.read(BLOCK):
+            pass
+    for name in sorted(wanted - found):
+        listed = ", ".join(others[:20]) + (", ..." if len(others) > 20 else "")
+        raise UserError(f"{archive}: no member '{name}', only {listed or 'nothing'}")
+
+
+@contextmanager
+def _opened(archive: Path, label: str) -> Iterator[BinaryIO]:
+    with ExitStack() as stack:
+        progress = stack.enter_context(Progress(f"unpacking {label}", archive.stat().st_size, "B"))
+        file = stack.enter_context(archive.open("rb"))
+        compressed = file.read(2) == GZIP_MAGIC
+        file.seek(0)
+        counted = io.BufferedReader(CountingReader(file, progress), BLOCK)
+        yield stack.enter_context(gzip.GzipFile(fileobj=counted)) if compressed else counted
+
+
+class CountingReader(io.RawIOBase):
+    """A file that reports what is read of it."""
+
+    def __init__(self, file: BinaryIO, progress: Progress):
+        self.file, self.progress = file, progress
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer) -> int:
+        count = self.file.readinto(buffer)
+        self.progress.advance(count)
+        return count
+
+
+def _write_lines(lines: Iterator[bytes], files: list[Path], place) -> int:
+    """Write line number i to ``files[place(i)]``, all of them at once or none."""
+    number = 0
+    temporary = [file.with_name(f"{file.name}.{os.getpid()}.tmp") for file in files]
+    with ExitStack() as stack:
+        sinks = [stack.enter_context(path.open("wb", BLOCK)) for path in temporary]
+        for number, line in enumerate(lines, 1):  # noqa: B007
+            sinks[place(number)].write(line)
+    for path, file in zip(temporary, files):
+        put_in_place(path, file)
+    return number
+
+
+def valid_utf8(stream: BinaryIO, called: str) -> Iterator[bytes]:
+    """Lines, ended by a line feed and by nothing else; bytes that are not UTF-8 become U+FFFD.
+
+    Perl warns and goes on where such bytes are, so the field's corpora may have them.
+    """
+    bad = first = 0
+    for number, line in enumerate(stream, 1):
+        try:
+            line.decode("utf-8")
+        except UnicodeDecodeError:
+            bad, first = bad + 1, first or number
+            line = line.decode("utf-8", "replace").encode("utf-8")
+        yield line if line.endswith(b"\n") else line + b"\n"
+    if bad:
+        print(
+            f"warning: {called}: {bad} lines are not UTF-8, the first is {first};"
+            " their bad bytes are U+FFFD now",
+            file=sys.stderr,
+        )
+
+
+def segments(stream: BinaryIO) -> Iterator[bytes]:
+    """Text of the ``<seg id=...>`` lines of an sgm file; a curly apostrophe becomes straight.
+
+    XML entities stay: the field scores against references in which Moses has escaped them.
+    """
+    for line in stream:
+        if b"<seg id" in line:
+            text = line.rstrip(b"\n").decode("utf-8", "replace")
+            text = re.sub(f'<seg id="[0-9]*">{SPACE}', "", text)
+            text = re.sub(f"{SPACE}</seg>{SPACE}", "", text)
+            yield text.replace("’", "'").encode("utf-8") + b"\n"

@@ -1,0 +1,114 @@
+"""How far a step is and how long it will take, on standard error.
+
+On a terminal one line that is updated (tqdm), elsewhere a line now and then, for a log file.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+from tqdm import tqdm
+
+BLOCK = 1 << 20
+FORMAT = "{desc}: {n_fmt} of {total_fmt} ({percentage:.0f} %), {rate_fmt}, {remaining} left"
+FORMAT_OPEN = "{desc}: {n_fmt}, {rate_fmt}"
+
+
+def stop_if_orphaned() -> None:
+    """End this process if the script that it is a step of was killed.
+
+    A new run may be at work on the same files by now.
+    """
+    script = os.environ.get("STARTED_BY")
+    if script and script.isdigit():
+        try:
+            os.kill(int(script), 0)
+        except ProcessLookupError:
+            os._exit(1)
+
+
+def put_in_place(temporary: Path, file: Path) -> None:
+    """Give a finished file its name."""
+    stop_if_orphaned()
+    os.replace(temporary, file)
+
+
+class Progress:
+    """Counts towards a total; a context manager.
+
+    Args:
+        label: what is being done
+        total: units that there will be, None where nobody knows
+        unit: "lines" or "B"
+    """
+
+    def __init__(self, label: str, total: int | None, unit: str):
+        self.every = float(os.environ.get("PROGRESS_SECONDS", 30))
+        self.format = {
+            "total": total or None,
+            "unit": unit if unit == "B" else f" {unit}",
+            "unit_scale": True,
+            "bar_format": FORMAT if total else FORMAT_OPEN,
+        }
+        self.label = label
+        self.bar = tqdm(desc=label, disable=not sys.stderr.isatty(), **self.format)
+        self.count = 0
+        self.start = self.last = self.checked = time.monotonic()
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.bar.close()
+
+    def advance(self, count: int) -> None:
+        """Add ``count`` units."""
+        self.count += count
+        self.bar.update(count)
+        now = time.monotonic()
+        if now - self.checked >= 1:
+            self.checked = now
+            stop_if_orphaned()
+        if self.bar.disable and now - self.last >= self.every:
+            self.last = now
+            self._print(now - self.start)
+
+    def _print(self, seconds: float) -> None:
+        line = tqdm.format_meter(self.count, elapsed=seconds, prefix=self.label, **self.format)
+        print(line, file=sys.stderr, flush=True)
+
+
+def copy_lines(label: str, total: int | None) -> None:
+    """Copy standard input to standard output, counting lines."""
+    source, sink = sys.stdin.buffer, sys.stdout.buffer
+    with Progress(label, total, "lines") as progress:
+        while block := source.read1(BLOCK):
+            sink.write(block)
+            progress.advance(block.count(b"\n"))
+        sink.flush()
+
+
+def watch_folder(label: str, folder: Path, until: Path, total: int, pause: float = 0.5) -> None:
+    """Report the size of the ``.bin`` files in a folder.
+
+    Args:
+        until: what the folder is renamed to in the end
+        total: bytes expected then
+        pause: seconds between two looks
+    """
+    with Progress(label, total, "B") as progress:
+        while not until.exists():
+            size = sum(_size(path) for path in folder.glob("*.bin"))
+            progress.advance(min(size, total) - progress.count)
+            stop_if_orphaned()
+            time.sleep(pause)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:  # fairseq removed it meanwhile
+        return 0

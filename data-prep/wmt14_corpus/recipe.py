@@ -1,0 +1,100 @@
+"""What a WMT'14 pair is made of: archives, the members that are read, and what is known of them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .project_command_line import UserError
+
+RECIPES = Path(__file__).parent / "recipes"
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A file to fetch. ``bytes``, ``sha256`` and ``md5`` are None where nobody published them."""
+
+    name: str
+    urls: tuple[str, ...]
+    bytes: int | None = None
+    sha256: str | None = None
+    md5: str | None = None
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A member of an archive for each language, line by line translations of one another.
+
+    ``lines_are`` is "published" where the number of lines is known, "recalled" where it is only
+    remembered: the first must agree, the second is worth a warning.
+    """
+
+    name: str
+    archive: str
+    members: dict[str, str]
+    lines: int | None = None
+    lines_are: str = "recalled"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A pair of languages: training corpora in order, test set, and how validation is split off.
+
+    ``cleaned`` holds the pairs that others were left with, at a number of merges.
+    """
+
+    pair: str
+    languages: tuple[str, str]
+    valid_every: int
+    text_bytes: int
+    archives: dict[str, Archive]
+    training: tuple[Corpus, ...]
+    test: Corpus
+    cleaned: dict[str, int] = field(default_factory=dict)
+
+    def corpora(self) -> tuple[Corpus, ...]:
+        """Training corpora in order, then the test set."""
+        return (*self.training, self.test)
+
+    def what_is_read(self) -> str:
+        """All that the raw text depends on, besides the archives themselves, on one line."""
+        members = [[corpus.name, corpus.archive, corpus.members] for corpus in self.corpora()]
+        return json.dumps([self.languages, self.valid_every, members])
+
+
+def load_recipe(path: Path) -> Recipe:
+    """Read a recipe.
+
+    Raises:
+        UserError: naming the file and what is missing in it
+    """
+    try:
+        content = json.loads(path.read_text("utf-8"))
+        archives = [
+            Archive(**{**entry, "urls": tuple(entry["urls"])}) for entry in content["archives"]
+        ]
+        recipe = Recipe(
+            pair=content["pair"],
+            languages=tuple(content["languages"]),
+            valid_every=content["valid_every"],
+            text_bytes=content["text_bytes"],
+            archives={archive.name: archive for archive in archives},
+            training=tuple(Corpus(**entry) for entry in content["training"]),
+            test=Corpus(name="test", **content["test"]),
+            cleaned=content.get("cleaned", {}),
+        )
+    except (ValueError, TypeError) as error:
+        raise UserError(f"{path}: not a recipe: {error}") from None
+    except KeyError as error:
+        raise UserError(f"{path}: not a recipe: no {error}") from None
+    _check(recipe, path)
+    return recipe
+
+
+def _check(recipe: Recipe, path: Path) -> None:
+    for corpus in recipe.corpora():
+        if corpus.archive not in recipe.archives:
+            raise UserError(f"{path}: {corpus.name}: no archive {corpus.archive!r} is listed")
+        if set(corpus.members) != set(recipe.languages):
+            raise UserError(f"{path}: {corpus.name}: members must be of {recipe.languages}")

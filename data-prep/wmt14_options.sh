@@ -1,0 +1,34 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2034  # wmt14_pipeline.sh reads what is set here
+# The options that the WMT'14 scripts share. To be sourced by wmt14_pipeline.sh.
+
+CORPORA="" MIRROR="" CODES="" DICT="" MERGES_GIVEN=""
+TRIES=8 RETRY_PAUSE=5 FETCH_ONLY=""
+
+wmt14_options() { # arguments of the script
+  while [[ $# -gt 0 ]]; do
+    case "$1" in
+      -h | --help) help_text; exit ;;
+      --out) need_value "$1" $#; OUT="$2"; shift 2 ;;
+      --corpora) need_value "$1" $#; CORPORA="$2"; shift 2 ;;
+      --mirror) need_value "$1" $#; MIRROR="$2"; shift 2 ;;
+      --recipe) need_value "$1" $#; RECIPE="$2"; shift 2 ;;
+      --bpe-merges) need_value "$1" $#; need_count "$1" "$2"; MERGES_GIVEN="$2"; shift 2 ;;
+      --bpe-codes) need_value "$1" $#; need_file "$1" "$2"; CODES="$2"; shift 2 ;;
+      --dict) need_value "$1" $#; need_file "$1" "$2"; DICT="$2"; shift 2 ;;
+      --jobs) need_value "$1" $#; need_count "$1" "$2"; JOBS="$2"; shift 2 ;;
+      --fetch-only) FETCH_ONLY=yes; shift ;;
+      --tries) need_value "$1" $#; need_count "$1" "$2"; TRIES="$2"; shift 2 ;;
+      --retry-pause) need_value "$1" $#; need_seconds "$1" "$2"; RETRY_PAUSE="$2"; shift 2 ;;
+      *) die "unknown option '$1' (-h for help)" ;;
+    esac
+  done
+  [[ -z "$CORPORA" || -d "$CORPORA" ]] || die "--corpora: no such folder: '$CORPORA'"
+  [[ -z "$CORPORA" || -z "$MIRROR" ]] || die "--mirror has no use with --corpora"
+  [[ -z "$CODES" || -z "$MERGES_GIVEN" ]] || die "--bpe-merges has no use with --bpe-codes"
+  BPE_MERGES="${MERGES_GIVEN:-$BPE_MERGES}"
+}
+
+need_seconds() { # flag, value
+  [[ "$2" =~ ^[0-9]+(\.[0-9]+)?$ ]] || die "$1: '$2' is not a number of seconds"
+}

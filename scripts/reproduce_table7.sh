@@ -1,0 +1,199 @@
+#!/usr/bin/env bash
+# One row of RealFormer's Table 7, from nothing to BLEU: prepares, trains, averages, translates, scores.
+#
+#   scripts/reproduce_table7.sh --row ROW [--model M] [options] [-- options of the training script]
+#
+#   --row ROW         de-6-6, de-12-12, de-18-18, fr-6-6 or fr-60-12
+#   --model M         realformer (on ADMIN; default), admin, pre-ln or post-ln
+#   --out DIR         checkpoints, translation and scores (default: data/table7/ROW-MODEL in the
+#                     project)
+#   --corpus NAME     wmt14 (default), or debian to try the way with 133,000 real pairs (fr only)
+#   --corpus-dir DIR  where the prepared corpus is or will be (default: where its script puts it)
+#   --corpora DIR     archives, or for debian the text, that are already there
+#   --scale S         paper (default); cpu: a small model, two epochs, for a machine without a GPU
+#   --gpus N          on this machine (default: all)
+#   --jobs N          processes for preparing the corpus (default: the number of cores)
+#   --dry-run         print the plan: every command, GPUs, updates, hours and disk
+#   -- ...            everything after it goes to scripts/train_wmt14_en_*.sh, for example --max-tokens
+#                     or, after another --, options of fairseq-train
+#
+# A step that is done is not done again, one that was interrupted goes on. Several machines: train with
+# scripts/train_wmt14_en_fr.sh and its --nodes into --out/checkpoints first, then run this.
+#
+# Examples
+#
+#   scripts/reproduce_table7.sh --row fr-60-12 --dry-run
+#   scripts/reproduce_table7.sh --row fr-6-6 --corpus debian --scale cpu --out /tmp/try
+set -euo pipefail
+# shellcheck source=scripts/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+# shellcheck source=scripts/recipes.sh
+source "$PROJECT/scripts/recipes.sh"
+
+# Options of the training script, and after another -- those of fairseq-train.
+after_the_options() {
+  while [[ $# -gt 0 && "$1" != -- ]]; do
+    TRAINING_OPTIONS+=("$1")
+    shift
+  done
+  GIVEN=("${@:2}")
+}
+
+# A training that was told to be shorter has fewer epochs to average.
+average_no_more_than_there_are() {
+  local number
+  for ((number = 0; number < ${#TRAINING_OPTIONS[@]} - 1; number++)); do
+    [[ "${TRAINING_OPTIONS[number]}" == --epochs ]] || continue
+    need_count --epochs "${TRAINING_OPTIONS[number + 1]}"
+    EPOCHS="${TRAINING_OPTIONS[number + 1]}"
+    AVERAGE=$((AVERAGE < EPOCHS ? AVERAGE : EPOCHS))
+  done
+}
+
+ROWS="de-6-6 de-12-12 de-18-18 fr-6-6 fr-60-12"
+ROW="" MODEL=realformer OUT="" CORPUS=wmt14 CORPUS_DIR="" CORPORA="" SCALE=paper GPUS=""
+JOBS="$(cores)" DRY_RUN=false TRAINING_OPTIONS=() FAIRSEQ_OPTIONS=() GIVEN=()
+while [[ $# -gt 0 ]]; do
+  case "$1" in
+    -h | --help) help_text; exit ;;
+    --dry-run) DRY_RUN=true; shift; continue ;;
+    --) shift; after_the_options "$@"; break ;;
+  esac
+  need_value "$1" $#
+  case "$1" in
+    --row) ROW="$2" ;;
+    --model) MODEL="$2" ;;
+    --out) OUT="$2" ;;
+    --corpus) CORPUS="$2" ;;
+    --corpus-dir) CORPUS_DIR="$2" ;;
+    --corpora) CORPORA="$2" ;;
+    --scale) SCALE="$2" ;;
+    --gpus) GPUS="$2" ;;
+    --jobs) need_count "$1" "$2"; JOBS="$2" ;;
+    *) die "unknown option '$1' (-h for help; options of the training go after --)" ;;
+  esac
+  shift 2
+done
+
+# Table 11 of the paper: hours on the A100 GPUs of the recipe, ADMIN and RealFormer. The other two
+# models are not in it.
+paper_hours() { # row
+  case "$1" in
+    de-6-6) echo "9.3 (ADMIN), 9.4 (RealFormer)" ;;
+    de-12-12) echo "16, 16" ;;
+    de-18-18) echo "23, 23" ;;
+    fr-6-6) echo "28, 28" ;;
+    fr-60-12) echo "70 (ADMIN), 72 (RealFormer)" ;;
+  esac
+}
+
+# Estimates, until the training script can count in the data. 28 checkpoints of 14 bytes a parameter
+# (fp16, with the optimizer's state in float32): 63, 107, 151, 67 and 262 million parameters.
+estimates() { # row
+  case "$1" in
+    de-6-6) echo "corpus 9 GB, checkpoints 25 GB" ;;
+    de-12-12) echo "corpus 9 GB, checkpoints 42 GB" ;;
+    de-18-18) echo "corpus 9 GB, checkpoints 59 GB" ;;
+    fr-6-6) echo "about 110,000 updates; corpus 80 GB, checkpoints 26 GB" ;;
+    fr-60-12) echo "about 55,000 updates; corpus 80 GB, checkpoints 103 GB" ;;
+  esac
+}
+
+check_choices() {
+  [[ -n "$ROW" && " $ROWS " == *" $ROW "* ]] || die "--row: '$ROW' is not one of $ROWS"
+  [[ " $RECIPE_MODELS " == *" $MODEL "* ]] || die "--model: '$MODEL' is not one of $RECIPE_MODELS"
+  [[ "$CORPUS" =~ ^(wmt14|debian)$ ]] || die "--corpus: '$CORPUS' is not one of wmt14, debian"
+  [[ "$SCALE" =~ ^(paper|cpu)$ ]] || die "--scale: '$SCALE' is not one of paper, cpu"
+  [[ "$CORPUS $ROW" != "debian de-"* ]] || die "--corpus debian is English-French: not --row $ROW"
+}
+
+# Sets LANGUAGE, the commands PREPARE, TRAIN, AVERAGE_THEM, GENERATE, SCORE, and what is left open of
+# CORPUS_DIR and OUT.
+choose_commands() {
+  LANGUAGE="${ROW%%-*}"
+  recipe "en-$LANGUAGE" "${ROW#*-}" "$MODEL"
+  CORPUS_DIR="${CORPUS_DIR:-$PROJECT/data/$CORPUS-en2$LANGUAGE}"
+  OUT="${OUT:-$PROJECT/data/table7/$ROW-$MODEL}"
+  local texts=--corpora script="$PROJECT/data-prep/prepare-${CORPUS}en2$LANGUAGE.sh"
+  if [[ "$CORPUS" == debian ]]; then
+    texts=--corpus script="$PROJECT/data-prep/prepare-debian-en2fr.sh"
+  fi
+  PREPARE=("$script" --out "$CORPUS_DIR" --jobs "$JOBS" ${CORPORA:+"$texts" "$CORPORA"})
+  TRAIN=("$PROJECT/scripts/train_wmt14_en_$LANGUAGE.sh" --row "${ROW#*-}" --model "$MODEL"
+    --data "$CORPUS_DIR/data-bin" --save-dir "$OUT/checkpoints" ${GPUS:+--gpus "$GPUS"})
+  [[ "$SCALE" == paper ]] || train_small
+  average_no_more_than_there_are
+  AVERAGE_THEM=("$PROJECT/scripts/average_checkpoints.sh" --inputs "$OUT/checkpoints"
+    --num-epoch-checkpoints "$AVERAGE" --output "$OUT/average.pt")
+  GENERATE=(fairseq-generate "$CORPUS_DIR/data-bin" --user-dir "$USER_DIR" --path "$OUT/average.pt"
+    --task translation --source-lang en --target-lang "$LANGUAGE" --gen-subset test
+    --beam "$BEAM" --lenpen "$LENPEN" --max-len-a 1 --max-len-b 200 --max-tokens 4000
+    --required-batch-size-multiple 1 --tokenizer realformer_moses --bpe subword_nmt
+    --bpe-codes "$CORPUS_DIR/code")
+  [[ "$SCALE" == paper ]] || GENERATE+=(--cpu)
+  SCORE=("$PROJECT/scripts/score_bleu.sh" --hyp "$OUT/generate.log"
+    --ref "$CORPUS_DIR/raw/test.$LANGUAGE" --lang "$LANGUAGE" --json "$OUT/scores.json")
+}
+
+# The recipe's optimizer, schedule and ADMIN for a realformer_tiny, with small batches, few epochs
+# and a shorter warm-up.
+train_small() {
+  EPOCHS=2 AVERAGE=2
+  TRAIN+=(--gpus 0 --max-tokens 2048 --effective-batch 2048 --epochs "$EPOCHS")
+  FAIRSEQ_OPTIONS=(--arch realformer_tiny --warmup-updates 400 --lr 2e-3)
+}
+
+# Runs a command, or prints it if this is a dry run.
+run_step() { # what, command...
+  say "$1"
+  shift
+  if "$DRY_RUN"; then
+    printf '%q ' "$@"
+    echo
+  else
+    "$@"
+  fi
+}
+
+train() {
+  local plan=()
+  if "$DRY_RUN"; then plan=(--dry-run); fi
+  "${TRAIN[@]}" ${plan[@]+"${plan[@]}"} ${TRAINING_OPTIONS[@]+"${TRAINING_OPTIONS[@]}"} \
+    -- ${FAIRSEQ_OPTIONS[@]+"${FAIRSEQ_OPTIONS[@]}"} ${GIVEN[@]+"${GIVEN[@]}"}
+  "$DRY_RUN" || : >"$OUT/training-is-done"
+}
+
+translate() {
+  "${GENERATE[@]}" >"$OUT/generate.log.tmp" || die "fairseq-generate failed"
+  mv "$OUT/generate.log.tmp" "$OUT/generate.log"
+}
+
+say_plan() {
+  say "$ROW, $MODEL: $EFFECTIVE_BATCH tokens an update, in the paper $RECIPE_GPUS GPUs x" \
+    "$RECIPE_MAX_TOKENS tokens x $RECIPE_UPDATE_FREQ; $EPOCHS epochs, mean of the last $AVERAGE," \
+    "beam $BEAM, lenpen $LENPEN"
+  say "hours on the paper's $RECIPE_GPUS A100 GPUs: $(paper_hours "$ROW")"
+  say "estimates for the paper's scale: $(estimates "$ROW")"
+  [[ "$SCALE" == paper ]] ||
+    say "--scale cpu: size, batch, warm-up and epochs are not the paper's, nor is the result"
+}
+
+check_choices
+choose_commands
+say_plan
+if ! "$DRY_RUN"; then
+  make_folder --out "$OUT"
+  check_options "$OUT" "$ROW $MODEL, $CORPUS, scale $SCALE"
+  check_options "$OUT" "$ROW $MODEL, $CORPUS, scale $SCALE" write
+fi
+use_environment
+run_step "preparing the corpus (disk: see its -h)" "${PREPARE[@]}"
+[[ -e "$OUT/training-is-done" ]] || train
+[[ -e "$OUT/average.pt" ]] || run_step "averaging" "${AVERAGE_THEM[@]}"
+if "$DRY_RUN"; then
+  run_step "translating" "${GENERATE[@]}"
+elif [[ ! -e "$OUT/generate.log" ]]; then
+  say "translating"
+  translate
+fi
+run_step "scores" "${SCORE[@]}"

@@ -1,0 +1,86 @@
+"""The plan of scripts/reproduce_table7.sh, and its way through steps that are done."""
+
+import json
+import re
+import shutil
+
+import pytest
+from conftest import PROJECT, run
+
+SCRIPT = PROJECT / "scripts/reproduce_table7.sh"
+
+
+def plan(*options, check=True):
+    return run(SCRIPT, "--dry-run", "--gpus", 4, *options, check=check)
+
+
+@pytest.mark.parametrize(
+    "row, model, average, beam, lenpen, rate",
+    [
+        ("fr-60-12", "realformer", 25, 5, 0.8, "1.2e-3"),
+        ("fr-6-6", "admin", 10, 5, 0.8, "7e-4"),
+        ("de-18-18", "pre-ln", 10, 4, 0.6, "1e-3"),
+        ("de-6-6", "realformer", 25, 4, 0.6, "5e-4"),
+    ],
+)
+def test_the_plan_has_the_figures_of_the_papers(row, model, average, beam, lenpen, rate, tmp_path):
+    result = plan("--row", row, "--model", model, "--out", tmp_path / "out")
+    language, layers = row.split("-", 1)
+    prepare, training, averaging, generating, scoring = result.stdout.splitlines()
+    assert f"prepare-wmt14en2{language}.sh" in prepare
+    arch = f"--arch realformer_wmt_en_{language}"
+    assert (arch if layers == "6-6" else f"{arch}_{layers.replace('-', '_')}") in training
+    assert f"--lr {rate} " in training
+    assert f"--num-epoch-checkpoints {average} " in averaging
+    assert f"--beam {beam} --lenpen {lenpen} " in generating
+    assert scoring.endswith(f"--lang {language} --json {tmp_path}/out/scores.json ")
+    hours = {"fr-60-12": "72", "fr-6-6": "28", "de-18-18": "23", "de-6-6": "9.4"}
+    assert hours[row] in re.search("hours on the paper's .*", result.stderr).group()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_options_of_the_training_and_of_fairseq(tmp_path):
+    small = ["--row", "fr-6-6", "--corpus", "debian", "--scale", "cpu", "--corpora", "/a b"]
+    result = plan(*small, "--", "--epochs", 1, "--", "--seed", 3)
+    prepare, training, averaging, *_ = result.stdout.splitlines()
+    assert "prepare-debian-en2fr.sh" in prepare and r"--corpus /a\ b" in prepare
+    assert "--max-epoch 1 " in training and "--seed 3" in training and "--cpu" in training
+    assert "--num-epoch-checkpoints 1 " in averaging
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ([], "--row: '' is not one of de-6-6"),
+        (["--row", "fr-12-12"], "--row: 'fr-12-12' is not one of"),
+        (["--row", "fr-6-6", "--model", "rezero"], "--model: 'rezero' is not one of post-ln"),
+        (["--row", "fr-6-6", "--scale", "big"], "--scale: 'big' is not one of paper, cpu"),
+        (["--row", "de-6-6", "--corpus", "debian"], "--corpus debian is English-French"),
+        (["--row", "fr-6-6", "--epochs", "3"], "unknown option '--epochs'"),
+    ],
+)
+def test_mistakes_are_named(options, message):
+    result = plan(*options, check=False)
+    assert result.returncode == 1
+    assert message in result.stderr.splitlines()[-1]
+
+
+def test_what_is_done_is_not_done_again(prepared, raw_corpus, trained, tmp_path):
+    """Training and averaging are done: it translates and scores; then it only scores."""
+    corpus, out = tmp_path / "a corpus", tmp_path / "out"
+    shutil.copytree(prepared, corpus)
+    out.mkdir()
+    shutil.copy(trained / "checkpoint_last.pt", out / "average.pt")
+    (out / "training-is-done").touch()
+    options = ["--row", "fr-6-6", "--corpus", "debian", "--scale", "cpu", "--corpora", raw_corpus]
+    (corpus / "options.txt").unlink()
+    line = [SCRIPT, *options, "--corpus-dir", corpus, "--out", out]
+    first = run(*line)
+    assert (out / "generate.log").read_text().count("\nH-") == 20
+    scores = json.loads((out / "scores.json").read_text())
+    assert scores["lines"] == 20 and "sacreBLEU  " in first.stdout
+    before = (out / "generate.log").stat().st_mtime_ns
+    assert run(*line).stdout == first.stdout
+    assert (out / "generate.log").stat().st_mtime_ns == before
+    other = run(*line, "--model", "admin", check=False)
+    assert other.returncode == 1 and "was made with 'fr-6-6 realformer" in other.stderr
