@@ -82,6 +82,9 @@ def draw(logs: Dict[str, Dict[str, Curve]], quantity: str, title: str, output: P
             axes.plot(*zip(*curve), label=label, **style)
     _, label, scale = QUANTITIES[quantity]
     axes.set(title=title, xlabel="updates", ylabel=label, yscale=scale)
+    axes.yaxis.set_major_formatter("{x:g}")
+    if scale == "log":  # by default powers of ten, and nothing in between
+        axes.yaxis.set_minor_formatter("{x:g}")
     axes.grid(alpha=0.3)
     axes.legend()
     figure.tight_layout()

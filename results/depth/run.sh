@@ -12,6 +12,8 @@
 # All trainings have the same data in the same order, the same learning rate and the same seed. Each
 # takes 10 to 15 minutes on one core. What is done is not done again; what was interrupted goes on.
 #
+# In the end it draws the pictures of all that are done.
+#
 # Example
 #
 #   results/depth/run.sh --data data/debian-en2fr/data-bin post-ln admin
@@ -88,3 +90,19 @@ for name in "${NAMES[@]:-${ALL[@]}}"; do
   fi
   : >"$OUT/$name.done"
 done
+
+logs=() runs=()
+for name in "${ALL[@]}"; do
+  [[ -e "$OUT/$name.done" ]] || continue
+  logs+=("$OUT/$name.log")
+  case "$name" in
+    *admin* | realformer*) runs+=(--run "$OUT/$name/checkpoint_last.pt" "$OUT/$name.log") ;;
+  esac
+done
+for quantity in loss gradient-norm; do
+  "$PROJECT/scripts/plot_learning_curve.sh" --logs "${logs[@]}" --quantity "$quantity" \
+    --title "60-12 layers, d 64, learning rate $LR: $quantity in training" \
+    --output "$OUT/${quantity/-/_}.png"
+done
+[[ ${#runs[@]} -eq 0 ]] || "$PROJECT/scripts/plot_omega.sh" "${runs[@]}" \
+  --title "omega by depth, 60-12 layers, after $UPDATES updates" --output "$OUT/omega_by_depth.png"
