@@ -87,15 +87,15 @@ paper_hours() { # row
   esac
 }
 
-# Estimates, until the training script can count in the data. 28 checkpoints of 14 bytes a parameter
-# (fp16, with the optimizer's state in float32): 63, 107, 151, 67 and 262 million parameters.
+# Estimates, until the training script can count in the data. 28 checkpoints of 10 bytes a parameter
+# (2 in fp16, 8 for the state of RAdam): 63, 107, 151, 67 and 262 million parameters.
 estimates() { # row
   case "$1" in
-    de-6-6) echo "corpus 9 GB, checkpoints 25 GB" ;;
-    de-12-12) echo "corpus 9 GB, checkpoints 42 GB" ;;
-    de-18-18) echo "corpus 9 GB, checkpoints 59 GB" ;;
-    fr-6-6) echo "about 110,000 updates; corpus 80 GB, checkpoints 26 GB" ;;
-    fr-60-12) echo "about 55,000 updates; corpus 80 GB, checkpoints 103 GB" ;;
+    de-6-6) echo "corpus 9 GB, checkpoints 18 GB" ;;
+    de-12-12) echo "corpus 9 GB, checkpoints 30 GB" ;;
+    de-18-18) echo "corpus 9 GB, checkpoints 42 GB" ;;
+    fr-6-6) echo "about 110,000 updates; corpus 80 GB, checkpoints 19 GB" ;;
+    fr-60-12) echo "about 55,000 updates; corpus 80 GB, checkpoints 73 GB" ;;
   esac
 }
 

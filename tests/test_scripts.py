@@ -8,7 +8,16 @@ from conftest import PROJECT, run
 
 FOLDERS = ("scripts", "data-prep", "results/*")
 SCRIPTS = sorted(path for folder in FOLDERS for path in PROJECT.glob(f"{folder}/*.sh"))
-SOURCED = {"common.sh", "text_pipeline.sh"}
+SOURCED = {
+    "common.sh",
+    "recipes.sh",
+    "training.sh",
+    "training_run.sh",
+    "text_pipeline.sh",
+    "stages.sh",
+    "wmt14_pipeline.sh",
+    "wmt14_options.sh",
+}
 COMMANDS = [path for path in SCRIPTS if path.name not in SOURCED]
 
 

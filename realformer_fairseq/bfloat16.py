@@ -1,0 +1,31 @@
+"""``--bf16`` on GPUs and CPUs.
+
+fairseq takes ``--bf16`` for a TPU and stops with 'NoneType' has no attribute 'xla_device'. Its
+trainer can do without one: model and gradients in bfloat16, a master copy of the parameters in
+float32 in the optimizer, no loss scaling.
+"""
+
+import functools
+import importlib.util
+from typing import Any, Callable
+
+from fairseq import options
+
+
+def no_tpu_without_its_library(parse: Callable[..., Any]) -> Callable[..., Any]:
+    """``parse_args_and_arch`` of fairseq that believes in a TPU only where torch_xla is there."""
+
+    @functools.wraps(parse)
+    def parse_with_bf16(*args, **kwargs):
+        parsed = parse(*args, **kwargs)
+        namespace = parsed[0] if isinstance(parsed, tuple) else parsed
+        if getattr(namespace, "bf16", False) and importlib.util.find_spec("torch_xla") is None:
+            namespace.tpu = False
+        return parsed
+
+    return parse_with_bf16
+
+
+def allow_bf16_without_tpu() -> None:
+    """Make ``--bf16`` and ``--memory-efficient-bf16`` mean the same on every device."""
+    options.parse_args_and_arch = no_tpu_without_its_library(options.parse_args_and_arch)

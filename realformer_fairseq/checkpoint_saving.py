@@ -1,0 +1,111 @@
+"""Checkpoints are written whole or not at all.
+
+fairseq copies ``checkpoint_last.pt`` in place, so a kill in that moment or a full disk leaves half
+a file; when saving fails it tries again behind what it has written already, and leaves its
+temporary file on the full disk.
+"""
+
+import functools
+import logging
+import os
+import shutil
+import sys
+import time
+from typing import Any, Callable
+
+import torch
+from fairseq import checkpoint_utils
+from fairseq.file_io import PathManager
+
+TRIES, PAUSE = 3, 2.5  # seconds; as in fairseq
+TEMPORARY = ".tmp"
+
+logger = logging.getLogger(__name__)
+
+
+class CheckpointNotSaved(OSError):
+    """Names the file and what was in the way; what was there before is still there."""
+
+
+def write_whole(write: Callable[[str], Any], path: str) -> None:
+    """Let ``write`` make a temporary file, which then takes the place of ``path``.
+
+    Raises:
+        CheckpointNotSaved: it failed as often as ``TRIES``
+    """
+    temporary = path + TEMPORARY
+    for last in (False,) * (TRIES - 1) + (True,):
+        try:
+            write(temporary)
+            os.replace(temporary, path)
+            return
+        # torch raises RuntimeError where the disk is full
+        except (OSError, RuntimeError) as error:
+            if os.path.exists(temporary):
+                os.remove(temporary)
+            if last:
+                why = reason(error, path)
+                raise CheckpointNotSaved(f"{path} cannot be saved: {why}") from error
+            time.sleep(PAUSE)
+
+
+def reason(error: BaseException, path: str) -> str:
+    """What the system said, and how much room is left."""
+    first = error
+    while not isinstance(first, OSError) and first.__context__ is not None:
+        first = first.__context__
+    said = first.strerror if isinstance(first, OSError) and first.strerror else str(error)
+    free = shutil.disk_usage(os.path.dirname(path) or ".").free
+    return f"{said.splitlines()[0]} ({free / 1e9:.1f} GB free)"
+
+
+def save_whole(save: Callable[..., Any]) -> Callable[..., Any]:
+    """``torch_persistent_save`` of fairseq for ordinary files."""
+
+    @functools.wraps(save)
+    def save_or_leave(obj, filename, async_write: bool = False):
+        if async_write or PathManager.path_requires_pathmanager(filename):
+            return save(obj, filename, async_write)
+
+        def write(temporary: str) -> None:
+            with open(temporary, "wb") as file:
+                torch.save(obj, file)
+                file.flush()
+                os.fsync(file.fileno())
+
+        return write_whole(write, filename)
+
+    return save_or_leave
+
+
+def copy_whole(copy: Callable[..., Any]) -> Callable[..., Any]:
+    """``PathManager.copy`` of fairseq for ordinary files."""
+
+    @functools.wraps(copy)
+    def copy_or_leave(src_path: str, dst_path: str, overwrite: bool = False):
+        if PathManager.path_requires_pathmanager(dst_path):
+            return copy(src_path, dst_path, overwrite)
+        write_whole(lambda temporary: shutil.copyfile(src_path, temporary), dst_path)
+        return dst_path
+
+    return copy_or_leave
+
+
+def end_where_nothing_is_saved(save_checkpoint: Callable[..., Any]) -> Callable[..., Any]:
+    """``save_checkpoint`` of fairseq that ends a training which cannot save, in one line."""
+
+    @functools.wraps(save_checkpoint)
+    def save_or_end(*args, **kwargs):
+        try:
+            return save_checkpoint(*args, **kwargs)
+        except CheckpointNotSaved as error:
+            sys.exit(f"fairseq-train: {error}; earlier checkpoints are as they were")
+
+    return save_or_end
+
+
+def save_checkpoints_whole() -> None:
+    """Have every training save its checkpoints this way."""
+    PathManager.copy = staticmethod(copy_whole(PathManager.copy))
+    checkpoint_utils.torch_persistent_save = save_whole(checkpoint_utils.torch_persistent_save)
+    checkpoint_utils.save_checkpoint = end_where_nothing_is_saved(checkpoint_utils.save_checkpoint)

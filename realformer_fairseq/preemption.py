@@ -1,0 +1,155 @@
+"""A training that is told to stop saves first.
+
+SIGTERM or SIGUSR1 during ``fairseq-train`` saves ``checkpoint_last.pt`` after the update in hand
+and ends with 128 + the number of the signal. Started again, the training goes on from there as if
+it had not been stopped; only a validation due after that very update is left out. On several ranks
+it is enough that one of them gets the signal.
+
+A launcher often delivers a signal twice, once by itself and once to the whole process group, so a
+second one within ``TWICE`` seconds counts as the same. A later one acts as it would without us.
+"""
+
+import functools
+import logging
+import math
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from typing import Any, Callable, Dict
+
+import torch
+from fairseq import checkpoint_utils
+from fairseq.distributed import utils as distributed_utils
+from fairseq.trainer import Trainer
+
+SIGNALS = (signal.SIGTERM, signal.SIGUSR1)
+TWICE = 5.0  # seconds
+
+logger = logging.getLogger(__name__)
+
+
+class SignalWatch:
+    """Notes the first signal of ``SIGNALS``; ``received`` is its number, or 0."""
+
+    def __init__(self):
+        self.received = 0
+        self.since = 0.0
+        self.previous: Dict[int, Any] = {}
+        if threading.current_thread() is threading.main_thread():
+            self.previous = {number: signal.signal(number, self) for number in SIGNALS}
+
+    def __call__(self, number: int, frame) -> None:
+        now = time.monotonic()
+        if not self.received:
+            self.received, self.since = number, now
+            self.first(number)
+        elif now - self.since > TWICE:
+            self.end()
+            os.kill(os.getpid(), number)
+
+    def first(self, number: int) -> None:
+        """What else to do at the first signal."""
+
+    def end(self) -> None:
+        """Give the signals back."""
+        for each, handler in self.previous.items():
+            signal.signal(each, handler)
+
+
+class SignalForwarder(SignalWatch):
+    """Hands the first signal on to the processes that this one has started."""
+
+    def first(self, number: int) -> None:
+        for process in multiprocessing.active_children():
+            os.kill(process.pid, number)
+
+
+def signal_on_any_rank(trainer: Trainer) -> int:
+    """Number of the signal that some rank has got, or 0. All ranks wait for one another here."""
+    received = trainer._signal_watch.received
+    if trainer.data_parallel_world_size == 1:
+        return received
+    flag = torch.tensor([received], device=trainer.device)
+    distributed_utils.all_reduce(flag, group=trainer.data_parallel_process_group, op="max")
+    return int(flag.item())
+
+
+def training_is_over(trainer: Trainer) -> bool:
+    """Whether the update in hand was the last: then fairseq validates, saves and ends by itself."""
+    limits, iterator = trainer.cfg.optimization, trainer._train_iterator
+    return trainer.get_num_updates() >= (limits.max_update or math.inf) or (
+        iterator.next_epoch_idx > (limits.max_epoch or math.inf)
+    )
+
+
+def save_and_exit(trainer: Trainer, number: int) -> None:
+    """Save what resuming needs and end the process, on all ranks together.
+
+    Raises:
+        SystemExit: always, with code 128 + ``number``
+    """
+    checkpoint_utils.save_checkpoint(trainer.cfg.checkpoint, trainer, trainer._train_iterator, None)
+    # Launchers kill the other ranks as soon as one is gone: none goes before the file is there.
+    signal_on_any_rank(trainer)
+    name, updates = signal.Signals(number).name, trainer.get_num_updates()
+    logger.info(f"{name}: saved after {updates} updates, ending with exit code {128 + number}")
+    sys.exit(128 + number)
+
+
+def keep_iterator(get_train_iterator: Callable[..., Any]) -> Callable[..., Any]:
+    """``Trainer.get_train_iterator`` whose last result can be saved."""
+
+    @functools.wraps(get_train_iterator)
+    def get_and_keep(self, *args, **kwargs):
+        self._train_iterator = get_train_iterator(self, *args, **kwargs)
+        return self._train_iterator
+
+    return get_and_keep
+
+
+def stop_after_update(train_step: Callable[..., Any]) -> Callable[..., Any]:
+    """``Trainer.train_step`` that heeds signals, from the first update on."""
+
+    @functools.wraps(train_step)
+    def step_and_look(self, *args, **kwargs):
+        if not hasattr(self, "_signal_watch"):
+            self._signal_watch = SignalWatch()
+        output = train_step(self, *args, **kwargs)
+        number = signal_on_any_rank(self)
+        if number and not training_is_over(self):
+            save_and_exit(self, number)
+        return output
+
+    return step_and_look
+
+
+def forward_to_spawned(call_main: Callable[..., Any]) -> Callable[..., Any]:
+    """``call_main`` of fairseq, which may start a process for each GPU and wait for them."""
+
+    @functools.wraps(call_main)
+    def call_and_forward(cfg, main, **kwargs):
+        distributed = cfg.distributed_training
+        several = distributed.distributed_world_size > 1 and not distributed.distributed_no_spawn
+        if not several or main.__module__ != "fairseq_cli.train":
+            return call_main(cfg, main, **kwargs)
+        forwarder = SignalForwarder()
+        try:
+            return call_main(cfg, main, **kwargs)
+        except torch.multiprocessing.ProcessExitedException:
+            if not forwarder.received:
+                raise
+            sys.exit(128 + forwarder.received)
+        finally:
+            forwarder.end()
+
+    return call_and_forward
+
+
+def save_when_told_to_stop() -> None:
+    """Have every training heed the signals."""
+    distributed_utils.call_main = forward_to_spawned(distributed_utils.call_main)
+    Trainer.get_train_iterator = keep_iterator(Trainer.get_train_iterator)
+    Trainer.train_step = stop_after_update(Trainer.train_step)

@@ -1,0 +1,284 @@
+"""Damaged checkpoints, other models and dictionaries, full disks, two trainings in one folder."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import torch
+from conftest import PROJECT, TRAINING, run
+from fairseq import checkpoint_utils, options, tasks
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from fairseq.file_io import PathManager
+from fairseq.trainer import Trainer
+
+from realformer_fairseq import checkpoint_saving, resume
+from realformer_fairseq.command_line import UserError
+from realformer_fairseq.save_dir_lock import lock_save_dir
+from realformer_fairseq.whole_checkpoints import choose_checkpoint
+
+
+@pytest.fixture
+def folder(trained, tmp_path):
+    """Checkpoints of 10 and 20 updates, and of 20 as the last."""
+    for path in trained.glob("*.pt"):
+        shutil.copy(path, tmp_path)
+    return tmp_path
+
+
+def damage(path, how):
+    content = bytearray(path.read_bytes())
+    if how == "middle":  # inside a tensor: the file's directory of records stays as it is
+        middle = len(content) // 2
+        content[middle : middle + 4] = bytes(255 - byte for byte in content[middle : middle + 4])
+    path.write_bytes(content if how == "middle" else content[: int(how * len(content))])
+
+
+def choose(folder, name="checkpoint_last.pt"):
+    return choose_checkpoint(str(folder / name), str(folder))
+
+
+def test_a_whole_last_checkpoint_is_taken_in_silence(folder):
+    assert choose(folder) == (str(folder / "checkpoint_last.pt"), "")
+
+
+@pytest.mark.parametrize("how", [0, 0.01, 0.5, 0.999, "middle"])
+def test_the_newest_whole_checkpoint_takes_the_place_of_a_damaged_one(folder, how):
+    damage(folder / "checkpoint_last.pt", how)
+    newest, oldest = folder / "checkpoint_2_20.pt", folder / "checkpoint_1_10.pt"
+    os.utime(newest, (1, 1))  # the number of updates counts, not the time
+    path, warning = choose(folder)
+    assert path == str(newest)
+    assert "checkpoint_last.pt" in warning and str(newest) in warning
+    damage(newest, how)
+    assert choose(folder)[0] == str(oldest)
+    damage(oldest, how)
+    with pytest.raises(UserError, match="no whole checkpoint"):
+        choose(folder)
+
+
+def test_a_missing_last_checkpoint_is_no_fresh_start(folder):
+    (folder / "checkpoint_last.pt").unlink()
+    path, warning = choose(folder)
+    assert path == str(folder / "checkpoint_2_20.pt") and "not there" in warning
+
+
+def test_what_no_training_can_go_on_from_is_not_taken(folder):
+    """An average has no optimizer state."""
+    for name in ("checkpoint_1_10.pt", "checkpoint_2_20.pt"):
+        state = torch.load(folder / name, weights_only=True)
+        del state["last_optimizer_state"]
+        torch.save(state, folder / name)
+    (folder / "checkpoint_last.pt").unlink()
+    assert choose(folder) == (str(folder / "checkpoint_last.pt"), "")
+
+
+def test_an_empty_folder_is_a_fresh_start(tmp_path):
+    assert choose(tmp_path) == (str(tmp_path / "checkpoint_last.pt"), "")
+
+
+def test_a_damaged_restore_file_is_not_replaced(folder):
+    damage(folder / "checkpoint_1_10.pt", 0.5)
+    with pytest.raises(UserError, match="checkpoint_1_10.pt"):
+        choose(folder, "checkpoint_1_10.pt")
+
+
+def make_trainer(data, save_dir, *further):
+    """fairseq's Trainer as fairseq-train has it when it looks for a checkpoint."""
+    line = [str(word) for word in (data, *TRAINING, "--save-dir", save_dir, *further)]
+    args = options.parse_args_and_arch(options.get_training_parser(), line)
+    cfg = convert_namespace_to_omegaconf(args)
+    task = tasks.setup_task(cfg.task)
+    return Trainer(cfg, task, task.build_model(cfg.model), task.build_criterion(cfg.criterion))
+
+
+@pytest.fixture
+def load(folder, prepared):
+    """Load the last checkpoint of ``folder`` into a training with further options."""
+
+    def load(*further, data=prepared / "data-bin", reset_optimizer=False):
+        trainer = make_trainer(data, folder, *further)
+        try:
+            return trainer.load_checkpoint(str(folder / "checkpoint_last.pt"), reset_optimizer)
+        finally:
+            if getattr(trainer, "_save_dir_lock", None) is not None:
+                os.close(trainer._save_dir_lock)
+
+    return load
+
+
+@pytest.mark.parametrize(
+    "further, words",
+    [
+        (["--encoder-layers", 3], ["--encoder-layers was 2, is 3 now"]),
+        (["--encoder-attention-heads", 2], ["--encoder-attention-heads was 4, is 2 now"]),
+        (["--residual-attention", "sum"], ["--residual-attention was mean, is sum now"]),
+        (["--sublayer-scaling", "admin"], ["--sublayer-scaling was none, is admin now"]),
+        (
+            ["--arch", "transformer", "--decoder-normalize-before"],
+            [
+                "--arch was realformer_tiny, is transformer now",
+                "--residual-attention was mean, is none now",
+                "--decoder-normalize-before was False, is True now",
+            ],
+        ),
+    ],
+)
+def test_another_model_is_named(load, further, words):
+    with pytest.raises(SystemExit) as stop:
+        load(*further)
+    message = stop.value.code
+    assert "checkpoint_last.pt" in message and len(message.splitlines()) == 1
+    assert all(word in message for word in words), message
+
+
+def test_the_same_model_loads(load):
+    assert load("--arch", "realformer_tiny")["train_iterator"]["epoch"] == 2
+
+
+def test_a_fine_tuning_may_change_what_is_done_with_the_parameters(load):
+    assert load("--residual-attention", "none", reset_optimizer=True) is not None
+    with pytest.raises(SystemExit) as stop:
+        load("--encoder-ffn-embed-dim", 32, reset_optimizer=True)
+    assert "encoder.layers.0.fc1.weight has shape [64, 32], [32, 32] now" in stop.value.code
+
+
+def test_both_sizes_of_unequal_dictionaries_are_named(load, prepared, tmp_path):
+    data = tmp_path / "other data"
+    shutil.copytree(prepared / "data-bin", data)
+    for lang in ("en", "fr"):
+        with (data / f"dict.{lang}.txt").open("a") as file:
+            file.writelines(f"further{number} 1\n" for number in range(8))
+    size = len((prepared / "data-bin/dict.en.txt").read_text().splitlines()) + 4
+    with pytest.raises(SystemExit) as stop:
+        load(data=data)
+    message = f"source dictionary has {size} entries, that of the data-bin {size + 8}"
+    assert message in stop.value.code
+
+
+def test_one_training_at_a_time_uses_a_folder(load, folder, monkeypatch):
+    monkeypatch.setattr(resume, "lock_save_dir", lambda path: lock_save_dir(path, patience=0.3))
+    lock = lock_save_dir(str(folder))
+    with pytest.raises(SystemExit) as stop:
+        load()
+    assert f"--save-dir {folder}: another training" in stop.value.code
+    os.close(lock)
+    assert load() is not None
+
+
+def test_a_second_try_to_save_starts_again(tmp_path):
+    """fairseq's own goes on behind what the first try has written."""
+    tries = []
+
+    def write(temporary):
+        with open(temporary, "a") as file:
+            file.write("content")
+        tries.append(temporary)
+        if len(tries) == 1:
+            raise OSError("a network drive that has hiccups")
+
+    path = tmp_path / "checkpoint.pt"
+    checkpoint_saving.write_whole(write, str(path))
+    assert path.read_text() == "content" and len(tries) == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint.pt"]
+
+
+def test_a_failed_copy_leaves_the_file_as_it_was(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint_saving, "PAUSE", 0)
+
+    def half(source, target):
+        Path(target).write_text(Path(source).read_text()[:3])
+        raise OSError(28, "No space left on device")
+
+    (tmp_path / "checkpoint1.pt").write_text("new content")
+    (tmp_path / "checkpoint_last.pt").write_text("old content")
+    monkeypatch.setattr(checkpoint_saving.shutil, "copyfile", half)
+    with pytest.raises(checkpoint_saving.CheckpointNotSaved, match="No space left on device"):
+        PathManager.copy(
+            str(tmp_path / "checkpoint1.pt"), str(tmp_path / "checkpoint_last.pt"), overwrite=True
+        )
+    assert (tmp_path / "checkpoint_last.pt").read_text() == "old content"
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_bf16_trains_on_any_device(prepared, folder):
+    """Two updates of fairseq's trainer, of which fairseq alone says that it needs a TPU."""
+    trainer = make_trainer(prepared / "data-bin", folder / "new", "--bf16")
+    cfg, model = trainer.cfg, trainer.get_model()
+    assert cfg.common.bf16 and not cfg.common.tpu
+    assert {parameter.dtype for parameter in model.parameters()} == {torch.bfloat16}
+    _, iterator = checkpoint_utils.load_checkpoint(cfg.checkpoint, trainer)
+    batches = iterator.next_epoch_itr(shuffle=True)
+    before = trainer.optimizer.fp32_params[0].clone()
+    step = Trainer.train_step.__wrapped__  # ours would take over the signals of this process
+    found = [step(trainer, [next(batches)])["loss"] for _ in range(2)]
+    assert all(0 < loss < 20 for loss in found)
+    assert not torch.equal(trainer.optimizer.fp32_params[0], before)
+    assert trainer.optimizer.fp32_params[0].dtype == torch.float32
+
+
+def test_batches_are_those_of_the_first_epoch(prepared, folder):
+    """Resuming in a later epoch makes the batches that the training had before."""
+    iterators = [
+        make_trainer(prepared / "data-bin", folder).get_train_iterator(epoch=epoch)
+        for epoch in (1, 2)
+    ]
+    first, second = ([list(batch) for batch in each.frozen_batches] for each in iterators)
+    assert first == second and len(first) > 10
+    assert [iterator.epoch for iterator in iterators] == [1, 2]
+
+
+def small_disk_works(folder):
+    command = ["unshare", "-rm", "mount", "-t", "tmpfs", "none", folder]
+    try:
+        return subprocess.run(command, capture_output=True).returncode == 0
+    except FileNotFoundError:
+        return False
+
+
+FULL_DISK = """
+mount -t tmpfs -o size="$SIZE" none "$SAVE_DIR" || exit 99
+"$@"
+status=$?
+ls "$SAVE_DIR" >"$KEPT/names"
+cp "$SAVE_DIR/checkpoint_last.pt" "$KEPT"
+exit $status
+"""
+
+
+@pytest.mark.slow
+def test_a_full_disk_loses_no_older_checkpoint(prepared, trained, tmp_path):
+    """On a disk with room for three and a half checkpoints: two after 2 updates, and one more."""
+    disk, kept = tmp_path / "disk", tmp_path / "kept"
+    disk.mkdir(), kept.mkdir()
+    if not small_disk_works(disk):
+        pytest.skip("no right to mount a small disk")
+    size = 3.5 * (trained / "checkpoint_last.pt").stat().st_size
+    environment = {"SAVE_DIR": str(disk), "KEPT": str(kept), "SIZE": f"{size / 1024:.0f}k"}
+    result = run(
+        *["unshare", "-rm", "bash", "-c", FULL_DISK, "bash", "fairseq-train"],
+        *[prepared / "data-bin", "--user-dir", PROJECT / "realformer_fairseq", *TRAINING],
+        *["--save-dir", disk, "--disable-validation", "--max-update", 8, "--no-epoch-checkpoints"],
+        *["--save-interval-updates", 2],
+        env={**os.environ, **environment},
+        check=False,
+    )
+    assert result.returncode == 1, result.stderr[-2000:]
+    last = result.stderr.splitlines()[-1]
+    assert last.startswith(f"fairseq-train: {disk}/checkpoint_") and "No space left" in last
+    names = (kept / "names").read_text().split()
+    assert "checkpoint_1_2.pt" in names and not [name for name in names if name.endswith("tmp")]
+    state = torch.load(kept / "checkpoint_last.pt", weights_only=True)
+    assert state["optimizer_history"][-1]["num_updates"] in (2, 4)
+
+
+@pytest.mark.slow
+def test_plain_torchrun_cannot_start_two_trainings_in_one_folder(prepared, tmp_path):
+    """On CPUs fairseq makes nothing of torchrun's variables. Run with `scripts/test.sh -m slow`."""
+    command = ["torchrun", "--standalone", "--nproc-per-node", 2, "--no-python", "fairseq-train"]
+    command += [prepared / "data-bin", "--user-dir", PROJECT / "realformer_fairseq", *TRAINING]
+    command += ["--save-dir", tmp_path, "--disable-validation", "--max-update", 100000]
+    result = run(*command, check=False)
+    assert result.returncode != 0
+    assert "another training is at work there" in result.stderr + result.stdout
