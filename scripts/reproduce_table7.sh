@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# One row of RealFormer's Table 7, from nothing to BLEU: prepares, trains, averages, translates, scores.
+# One row of RealFormer's Table 7: prepares, trains, averages, translates and scores.
 #
 #   scripts/reproduce_table7.sh --row ROW [--model M] [options] [-- options of the training script]
 #
@@ -14,11 +14,12 @@
 #   --gpus N          on this machine (default: all)
 #   --jobs N          processes for preparing the corpus (default: the number of cores)
 #   --dry-run         print the plan: every command, GPUs, updates, hours and disk
-#   -- ...            everything after it goes to scripts/train_wmt14_en_*.sh, for example --max-tokens
-#                     or, after another --, options of fairseq-train
+#   -- ...            everything after it goes to scripts/train_wmt14_en_*.sh, for example
+#                     --max-tokens or, after another --, options of fairseq-train
 #
-# A step that is done is not done again, one that was interrupted goes on. Several machines: train with
-# scripts/train_wmt14_en_fr.sh and its --nodes into --out/checkpoints first, then run this.
+# A step that is done is not done again, one that was interrupted goes on. On several machines train
+# with scripts/train_wmt14_en_fr.sh and its --nodes, into --out/checkpoints; when that is done,
+# `touch` training-is-done in --out and run this for the rest.
 #
 # Examples
 #
@@ -107,8 +108,8 @@ check_choices() {
   [[ "$CORPUS $ROW" != "debian de-"* ]] || die "--corpus debian is English-French: not --row $ROW"
 }
 
-# Sets LANGUAGE, the commands PREPARE, TRAIN, AVERAGE_THEM, GENERATE, SCORE, and what is left open of
-# CORPUS_DIR and OUT.
+# Sets LANGUAGE, the commands PREPARE, TRAIN, AVERAGE_THEM, GENERATE, SCORE, and what is left open
+# of CORPUS_DIR and OUT.
 choose_commands() {
   LANGUAGE="${ROW%%-*}"
   recipe "en-$LANGUAGE" "${ROW#*-}" "$MODEL"

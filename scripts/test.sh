@@ -4,7 +4,11 @@
 #   scripts/test.sh [pytest's options]
 #
 # Takes under 10 minutes on 2 cores. Tests marked slow are left out; `-m slow` runs those.
-# VENV chooses another environment than .venv in the project.
+#
+# Environment variables
+#
+#   PYTEST_PROCESSES   how many at a time (default: the number of cores)
+#   VENV               another environment than .venv in the project
 #
 # Example: only the tests of the model, stop at the first failure
 #
@@ -18,7 +22,9 @@ case "${1:-}" in
 esac
 set_up_if_needed
 use_environment
-python3 -c 'import pytest' 2>/dev/null ||
-  die "no pytest in this environment: python3 -m pip install -e '${PROJECT}[test]'"
+python3 -c 'import pytest, xdist' 2>/dev/null ||
+  die "no pytest or no pytest-xdist in this environment:" \
+    "python3 -m pip install -e '${PROJECT}[test]'"
 cd "$PROJECT"
-exec python3 -m pytest "$@"
+# Files stay together: their tests share what takes long to make.
+exec python3 -m pytest --numprocesses "${PYTEST_PROCESSES:-$(cores)}" --dist loadfile "$@"

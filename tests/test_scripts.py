@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from conftest import PROJECT, run
 
-FOLDERS = ("scripts", "data-prep", "results/*")
+FOLDERS = ("scripts", "data-prep", "benchmarks", "results/*")
 SCRIPTS = sorted(path for folder in FOLDERS for path in PROJECT.glob(f"{folder}/*.sh"))
 SOURCED = {
     "common.sh",
