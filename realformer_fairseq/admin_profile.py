@@ -149,7 +149,8 @@ def profile_before_training(trainer: Trainer) -> None:
     with _reproducible(trainer), _every_layer(model):
         sample = dataset.collater([dataset[index] for index in indices])
         sample, _ = trainer._prepare_sample(sample)
-        omegas = profile(model, sample["net_input"])
+        # Without the output projection, which would be most of the memory.
+        omegas = profile(model, {**sample["net_input"], "features_only": True})
     if trainer.data_parallel_world_size > 1:
         _take_omegas_of_first_rank(trainer, omegas)
     tokens = sum(dataset.num_tokens(index) for index in indices)

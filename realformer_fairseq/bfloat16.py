@@ -7,6 +7,7 @@ float32 in the optimizer, no loss scaling.
 
 import functools
 import importlib.util
+import sys
 from typing import Any, Callable
 
 from fairseq import options
@@ -16,10 +17,12 @@ def no_tpu_without_its_library(parse: Callable[..., Any]) -> Callable[..., Any]:
     """``parse_args_and_arch`` of fairseq that believes in a TPU only where torch_xla is there."""
 
     @functools.wraps(parse)
-    def parse_with_bf16(*args, **kwargs):
-        parsed = parse(*args, **kwargs)
+    def parse_with_bf16(parser, input_args=None, *args, **kwargs):
+        parsed = parse(parser, input_args, *args, **kwargs)
+        asked_for = "--tpu" in (sys.argv if input_args is None else input_args)
         namespace = parsed[0] if isinstance(parsed, tuple) else parsed
-        if getattr(namespace, "bf16", False) and importlib.util.find_spec("torch_xla") is None:
+        no_library = importlib.util.find_spec("torch_xla") is None
+        if getattr(namespace, "bf16", False) and no_library and not asked_for:
             namespace.tpu = False
         return parsed
 

@@ -63,13 +63,19 @@ def fold_omega(model: Dict[str, Tensor], args: argparse.Namespace) -> None:
     if all(bool((omega == 1).all()) for omega in firsts.values()):
         return
     check_embeddings(model, args)
+    if args.layernorm_embedding:
+        for stack, omega in firsts.items():
+            multiply(model, f"{stack}.layernorm_embedding.weight", omega)
+            multiply(model, f"{stack}.layernorm_embedding.bias", omega)
+        return
     for stack, omega in firsts.items():
         scale_embeddings(model, args, stack, omega)
     if args.share_all_embeddings:
         args.share_all_embeddings = False
         args.share_decoder_input_output_embed = True
-    if args.share_decoder_input_output_embed:
-        model["decoder.output_projection.weight"] = model["decoder.embed_tokens.weight"]
+    output = "decoder.output_projection.weight"  # an adaptive softmax has none
+    if args.share_decoder_input_output_embed and output in model:
+        model[output] = model["decoder.embed_tokens.weight"]
         last = f"decoder.layers.{count_layers(model, 'decoder') - 1}.final_layer_norm"
         multiply(model, f"{last}.weight", 1 / firsts["decoder"])
         multiply(model, f"{last}.bias", 1 / firsts["decoder"])
@@ -146,10 +152,6 @@ def scale_embeddings(
     model: Dict[str, Tensor], args: argparse.Namespace, stack: str, omega: Tensor
 ) -> None:
     """Multiply what enters the first layer of a stack by that layer's omega."""
-    if args.layernorm_embedding:
-        multiply(model, f"{stack}.layernorm_embedding.weight", omega)
-        multiply(model, f"{stack}.layernorm_embedding.bias", omega)
-        return
     embeddings = f"{stack}.embed_tokens.weight"
     multiply(model, embeddings, omega)
     if args.no_token_positional_embeddings:
@@ -176,10 +178,12 @@ def fold_state(state: Dict[str, Any]) -> List[str]:
     Raises:
         UserError: no omega in it, or one that cannot be folded
     """
-    cfg = state["cfg"]
-    args = cfg["model"]
-    if getattr(args, "sublayer_scaling", "none") == "none":
+    if not any(name.endswith(".omega") for name in state["model"]):
         raise UserError("there is no omega in it (--sublayer-scaling none)")
+    cfg = state.get("cfg")
+    args = cfg.get("model") if isinstance(cfg, dict) else None
+    if not isinstance(args, argparse.Namespace):
+        raise UserError("its options are not stored as fairseq-train stores them")
     was_shared = args.share_all_embeddings
     fold_omega(state["model"], args)
     args.sublayer_scaling = "none"

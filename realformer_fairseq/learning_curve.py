@@ -8,7 +8,7 @@ from .atomic_output import atomic_output
 from .command_line import ArgumentParser, UserError, run_main
 
 PROGRAM = "plot_learning_curve.sh"
-NUMBER = r"[\d.]+(?:e[+-]\d+)?"
+NUMBER = r"[\d.]+(?:e[+-]?\d+)?|nan|inf"
 TRAINING_LINE = re.compile(r"\btrain_inner\b.*\bnum_updates=(\d+)")
 VALIDATION_LINE = re.compile(r"valid on '(\w+)' subset .*\bnll_loss ([\d.]+).*\bnum_updates (\d+)")
 

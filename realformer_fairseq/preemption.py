@@ -7,6 +7,9 @@ it is enough that one of them gets the signal.
 
 A launcher often delivers a signal twice, once by itself and once to the whole process group, so a
 second one within ``TWICE`` seconds counts as the same. A later one acts as it would without us.
+
+fairseq's data loading processes die of a signal to the group, and the training of that: where
+launchers signal the group, train with ``--num-workers 0``, as our scripts do.
 """
 
 import functools
@@ -23,6 +26,7 @@ from typing import Any, Callable, Dict
 import torch
 from fairseq import checkpoint_utils
 from fairseq.distributed import utils as distributed_utils
+from fairseq.file_io import PathManager
 from fairseq.trainer import Trainer
 
 SIGNALS = (signal.SIGTERM, signal.SIGUSR1)
@@ -91,11 +95,15 @@ def save_and_exit(trainer: Trainer, number: int) -> None:
     Raises:
         SystemExit: always, with code 128 + ``number``
     """
-    checkpoint_utils.save_checkpoint(trainer.cfg.checkpoint, trainer, trainer._train_iterator, None)
+    cfg = trainer.cfg.checkpoint
+    checkpoint_utils.save_checkpoint(cfg, trainer, trainer._train_iterator, None)
+    if cfg.write_checkpoints_asynchronously:
+        PathManager.async_close()
     # Launchers kill the other ranks as soon as one is gone: none goes before the file is there.
     signal_on_any_rank(trainer)
     name, updates = signal.Signals(number).name, trainer.get_num_updates()
-    logger.info(f"{name}: saved after {updates} updates, ending with exit code {128 + number}")
+    saved = "not saved" if cfg.no_save or cfg.no_last_checkpoints else "saved"
+    logger.info(f"{name}: {saved} after {updates} updates, ending with exit code {128 + number}")
     sys.exit(128 + number)
 
 

@@ -1,4 +1,4 @@
-"""What ``fairseq-train`` goes on from, and refusing what it cannot go on from.
+"""What ``fairseq-train`` goes on from with our model, and refusing what it cannot go on from.
 
 In place of a damaged or missing ``checkpoint_last.pt`` the newest whole checkpoint of the folder is
 taken, with a line in the log. Another model or another dictionary than the checkpoint's is named in
@@ -14,12 +14,14 @@ from typing import Any, Callable, List
 
 import torch
 from fairseq.distributed import utils as distributed_utils
+from fairseq.tasks import FairseqTask
 from fairseq.trainer import Trainer
 
 from .checkpoint_options import differing_options, differing_shapes
 from .checkpoint_saving import TEMPORARY
 from .command_line import UserError
 from .mapped_checkpoint import load_checkpoint
+from .model import RealFormerModel
 from .save_dir_lock import lock_save_dir
 from .whole_checkpoints import Choice, choose_checkpoint
 
@@ -54,8 +56,9 @@ def prepare_loading(trainer: Trainer, filename: str, reset_optimizer: bool) -> C
         UserError: see above
     """
     save_dir = trainer.cfg.checkpoint.save_dir
-    trainer._save_dir_lock = lock_save_dir(save_dir)
-    if trainer._save_dir_lock is not None:
+    if not trainer.cfg.checkpoint.no_save and getattr(trainer, "_save_dir_lock", None) is None:
+        trainer._save_dir_lock = lock_save_dir(save_dir)
+    if getattr(trainer, "_save_dir_lock", None) is not None:
         for path in Path(save_dir).glob("*.pt" + TEMPORARY):
             path.unlink()
     choice = choose_checkpoint(filename, save_dir)
@@ -69,13 +72,15 @@ def load_what_is_whole(load_checkpoint: Callable[..., Any]) -> Callable[..., Any
 
     @functools.wraps(load_checkpoint)
     def prepare_and_load(self, filename, reset_optimizer=False, *args, **kwargs):
-        if self.checkpoint_suffix:  # each rank has a file of its own
+        # Other models may change a checkpoint when they load it, and shards are not whole models.
+        ours = isinstance(self._model, RealFormerModel)
+        if not ours or self.checkpoint_suffix or self.is_fsdp:
             return load_checkpoint(self, filename, reset_optimizer, *args, **kwargs)
         choice, error = None, ""
         if self.is_data_parallel_master:
             try:
                 choice = tuple(prepare_loading(self, filename, reset_optimizer))
-            except UserError as refusal:
+            except (UserError, OSError) as refusal:
                 error = str(refusal)
         if self.data_parallel_world_size > 1:
             choice, error = distributed_utils.broadcast_object(
@@ -114,6 +119,7 @@ def with_batches_of_first_epoch(get_train_iterator: Callable[..., Any]) -> Calla
 
     A training makes its batches in epoch 1 and keeps them. fairseq makes them anew on resuming,
     with the random numbers of the epoch it is in: sentences of the same length then change places.
+    Tasks and datasets that make new ones in every epoch are left alone.
     """
 
     @functools.wraps(get_train_iterator)
@@ -123,6 +129,18 @@ def with_batches_of_first_epoch(get_train_iterator: Callable[..., Any]) -> Calla
         )
         renewed = kwargs.get("disable_iterator_cache") or self.cfg.dataset.update_epoch_batch_itr
         if epoch == 1 or not load_dataset or renewed or self.task.has_sharded_data("train"):
+            return get(epoch)
+        subset = self.cfg.dataset.train_subset
+        self.task.load_dataset(
+            subset,
+            epoch=epoch,
+            combine=combine,
+            data_selector=kwargs.get("data_selector"),
+            tpu=self.tpu,
+        )
+        get.keywords["load_dataset"] = False
+        own = type(self.task).get_batch_iterator is not FairseqTask.get_batch_iterator
+        if own or not self.task.can_reuse_epoch_itr(self.task.dataset(subset)):
             return get(epoch)
         iterator = get(1)
         iterator.epoch = epoch

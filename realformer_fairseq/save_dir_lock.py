@@ -9,7 +9,7 @@ import fcntl
 import logging
 import os
 import time
-from typing import Optional
+from typing import IO, Optional
 
 from .command_line import UserError
 
@@ -20,14 +20,14 @@ PATIENCE = 20.0
 logger = logging.getLogger(__name__)
 
 
-def lock_save_dir(save_dir: str, patience: float = PATIENCE) -> Optional[int]:
-    """Take the lock of a folder; the system gives it back when the process ends, however it ends.
+def lock_save_dir(save_dir: str, patience: float = PATIENCE) -> Optional[IO]:
+    """Take the lock of a folder; it is given back when the file is closed or the process ends.
 
     Args:
         patience: seconds to wait for another training to end
 
     Returns:
-        the open file descriptor that holds the lock; None where there is no such folder, or where
+        the open file that holds the lock; None where there is no such folder, or where
         its file system knows no locks
 
     Raises:
@@ -36,7 +36,7 @@ def lock_save_dir(save_dir: str, patience: float = PATIENCE) -> Optional[int]:
     if not os.path.isdir(save_dir):
         return None
     try:
-        lock = os.open(os.path.join(save_dir, LOCK_NAME), os.O_CREAT | os.O_RDWR, 0o666)
+        lock = open(os.path.join(save_dir, LOCK_NAME), "a")  # noqa: SIM115
     except OSError:
         return None  # fairseq itself tells of a folder that it cannot write to
     last_try = time.monotonic() + patience
@@ -47,10 +47,10 @@ def lock_save_dir(save_dir: str, patience: float = PATIENCE) -> Optional[int]:
         except OSError as error:
             if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
                 logger.warning(f"--save-dir {save_dir} cannot be locked: {error.strerror}")
-                os.close(lock)
+                lock.close()
                 return None
         if time.monotonic() >= last_try:
-            os.close(lock)
+            lock.close()
             raise UserError(
                 f"--save-dir {save_dir}: another training is at work there "
                 "(for several processes in one training use the scripts, or fairseq-train's "

@@ -34,6 +34,10 @@ source "$PROJECT/scripts/recipes.sh"
 # Options of the training script, and after another -- those of fairseq-train.
 after_the_options() {
   while [[ $# -gt 0 && "$1" != -- ]]; do
+    case "$1" in
+      --row | --model | --gpus) die "$1 goes before --" ;;
+      --data | --save-dir) die "$1 is set by this script: see --corpus-dir and --out" ;;
+    esac
     TRAINING_OPTIONS+=("$1")
     shift
   done
@@ -88,15 +92,16 @@ paper_hours() { # row
   esac
 }
 
-# Estimates, until the training script can count in the data. 28 checkpoints of 10 bytes a parameter
-# (2 in fp16, 8 for the state of RAdam): 63, 107, 151, 67 and 262 million parameters.
+# Estimates, until the training script can count in the data (which is how the updates of de- rows
+# are found). 29 checkpoints of 10 bytes a parameter (2 in fp16, 8 for the state of RAdam): 63, 107,
+# 151, 67 and 262 million parameters.
 estimates() { # row
   case "$1" in
     de-6-6) echo "corpus 9 GB, checkpoints 18 GB" ;;
-    de-12-12) echo "corpus 9 GB, checkpoints 30 GB" ;;
-    de-18-18) echo "corpus 9 GB, checkpoints 42 GB" ;;
+    de-12-12) echo "corpus 9 GB, checkpoints 31 GB" ;;
+    de-18-18) echo "corpus 9 GB, checkpoints 44 GB" ;;
     fr-6-6) echo "about 110,000 updates; corpus 80 GB, checkpoints 19 GB" ;;
-    fr-60-12) echo "about 55,000 updates; corpus 80 GB, checkpoints 73 GB" ;;
+    fr-60-12) echo "about 55,000 updates; corpus 80 GB, checkpoints 76 GB" ;;
   esac
 }
 
@@ -184,8 +189,10 @@ choose_commands
 say_plan
 if ! "$DRY_RUN"; then
   make_folder --out "$OUT"
-  check_options "$OUT" "$ROW $MODEL, $CORPUS, scale $SCALE"
-  check_options "$OUT" "$ROW $MODEL, $CORPUS, scale $SCALE" write
+  made_with="$ROW $MODEL, $CORPUS in $CORPUS_DIR, scale $SCALE"
+  made_with+=", further options: ${TRAINING_OPTIONS[*]-} -- ${GIVEN[*]-}"
+  check_options "$OUT" "$made_with"
+  check_options "$OUT" "$made_with" write
 fi
 use_environment
 run_step "preparing the corpus (disk: see its -h)" "${PREPARE[@]}"

@@ -110,7 +110,7 @@ training_options() {
 }
 
 check_training_options() {
-  [[ "$GPUS" =~ ^[0-9]*$ ]] || die "--gpus: '$GPUS' is not a whole number"
+  [[ "$GPUS" =~ ^(0|[1-9][0-9]*)?$ ]] || die "--gpus: '$GPUS' is not a whole number"
   [[ "$NODE_RANK" =~ ^[0-9]+$ && "$NODE_RANK" -lt "$NODES" ]] ||
     die "--node-rank: '$NODE_RANK' is not between 0 and $((NODES - 1)) (--nodes $NODES)"
   [[ "$NODES" == 1 || -n "$MASTER_ADDR_GIVEN" ]] || die "--nodes $NODES needs --master-addr"
@@ -126,7 +126,8 @@ check_training_options() {
       --max-tokens | --save-dir) die "${word%%=*} goes before --, not after it" ;;
       --max-epoch) die "--max-epoch: say --epochs, before --" ;;
       --update-freq) die "--update-freq follows from --effective-batch, GPUs and --max-tokens" ;;
-      --fp16 | --bf16 | --amp | --cpu) die "$word: say --precision or --gpus 0, before --" ;;
+      --batch-size | --max-sentences) die "$word: the recipes count tokens, say --max-tokens" ;;
+      --fp16 | --bf16 | --amp | --cpu | --memory-efficient-fp16 | --memory-efficient-bf16) die "$word: say --precision or --gpus 0, before --" ;;
       --user-dir | --distributed-* | --device-id) die "${word%%=*} is set by this script" ;;
     esac
   done

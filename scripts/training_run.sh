@@ -45,9 +45,10 @@ planned() { # name
   awk -v name="$1" '$1 == name { print $2 }' <<<"$PLAN"
 }
 
-# The last epochs, checkpoint_last.pt, checkpoint_best.pt, and one that is being written.
+# The last epochs and the next one, checkpoint_last.pt, checkpoint_best.pt, and one that is being
+# written.
 say_disk() {
-  local files=$((KEEP_EPOCHS + 3)) bytes free folder="$SAVE_DIR"
+  local files=$((KEEP_EPOCHS + 4)) there=0 bytes free folder="$SAVE_DIR"
   bytes="$(planned checkpoint_bytes)"
   while [[ ! -d "$folder" ]]; do
     folder="$(dirname "$folder")"
@@ -55,7 +56,10 @@ say_disk() {
   free="$(df -Pk "$folder" | awk 'NR == 2 { printf "%.0f", $4 * 1024 }')"
   say "disk: $files checkpoints x $(gigabytes "$bytes") = $(gigabytes $((files * bytes)))," \
     "$(gigabytes "$free") are free in '$folder'"
-  ((files * bytes <= free)) || say "WARNING: the disk will be full before the training is done"
+  if [[ -d "$SAVE_DIR" ]]; then
+    there="$(du -sk "$SAVE_DIR" | awk '{ printf "%.0f", $1 * 1024 }')"
+  fi
+  ((files * bytes <= free + there)) || say "WARNING: the disk will be full before the training is done"
 }
 
 gigabytes() { # bytes
@@ -97,9 +101,12 @@ start_training() {
   exec "${COMMAND[@]}" > >(trap '' HUP INT TERM USR1 && exec tee -a "$log") 2>&1
 }
 
-# The training itself holds the lock. This keeps a second one from writing into train.log.
+# The training itself holds the lock. This keeps a second one, unless both are started in the same
+# moment, from writing into train.log.
 check_nobody_trains_there() {
+  local status=0
   [[ -d "$SAVE_DIR" && "$NODE_RANK" == 0 ]] && command -v flock >/dev/null || return 0
-  flock -w 5 "$SAVE_DIR/.training.lock" true ||
-    die "--save-dir '$SAVE_DIR': another training is at work there"
+  flock -w 5 "$SAVE_DIR/.training.lock" true 2>/dev/null || status=$?
+  # Other codes: the folder or its file system takes no locks.
+  [[ "$status" != 1 ]] || die "--save-dir '$SAVE_DIR': another training is at work there"
 }

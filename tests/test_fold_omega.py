@@ -19,6 +19,10 @@ VARIANTS = {
     "no positions": dict(no_token_positional_embeddings=True),
     "layernorm embedding": dict(layernorm_embedding=True, no_scale_embedding=True),
     "narrow decoder": dict(decoder_embed_dim=12, decoder_input_dim=12, decoder_output_dim=12),
+    "layernorm embedding, shared": dict(layernorm_embedding=True, share_all_embeddings=True),
+    "layernorm embedding, tied": dict(
+        layernorm_embedding=True, share_decoder_input_output_embed=True
+    ),
     "adaptive softmax": dict(adaptive_softmax_cutoff="10,20"),
     "no cross-attention": dict(no_cross_attention=True),
     "scaled heads and residuals": dict(scale_heads=True, scale_resids=True, scale_attn=True),

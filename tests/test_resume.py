@@ -103,7 +103,7 @@ def load(folder, prepared):
             return trainer.load_checkpoint(str(folder / "checkpoint_last.pt"), reset_optimizer)
         finally:
             if getattr(trainer, "_save_dir_lock", None) is not None:
-                os.close(trainer._save_dir_lock)
+                trainer._save_dir_lock.close()
 
     return load
 
@@ -163,7 +163,7 @@ def test_one_training_at_a_time_uses_a_folder(load, folder, monkeypatch):
     with pytest.raises(SystemExit) as stop:
         load()
     assert f"--save-dir {folder}: another training" in stop.value.code
-    os.close(lock)
+    lock.close()
     assert load() is not None
 
 

@@ -83,11 +83,13 @@ for name in "${NAMES[@]:-${ALL[@]}}"; do
   [[ -e "$OUT/$name.done" ]] && continue
   say "$name"
   # A training whose gradients are no longer finite ends with an error: a result, too.
-  if train "$name" >>"$OUT/$name.log" 2>&1; then
-    validate "$name" >"$OUT/$name.valid.log" 2>&1
-  else
-    say "$name ended with an error: $(tail -n 1 "$OUT/$name.log")"
-  fi
+  status=0
+  train "$name" >>"$OUT/$name.log" 2>&1 || status=$?
+  case "$status" in
+    0) validate "$name" >"$OUT/$name.valid.log" 2>&1 ;;
+    138 | 143) die "$name: told to stop, and saved; start again to go on" ;;
+    *) say "$name ended with an error: $(tail -n 1 "$OUT/$name.log")" ;;
+  esac
   : >"$OUT/$name.done"
 done
 
@@ -95,6 +97,7 @@ logs=() runs=()
 for name in "${ALL[@]}"; do
   [[ -e "$OUT/$name.done" ]] || continue
   logs+=("$OUT/$name.log")
+  [[ -f "$OUT/$name/checkpoint_last.pt" ]] || continue
   case "$name" in
     *admin* | realformer*) runs+=(--run "$OUT/$name/checkpoint_last.pt" "$OUT/$name.log") ;;
   esac
