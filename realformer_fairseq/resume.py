@@ -1,4 +1,4 @@
-"""What ``fairseq-train`` goes on from with our model, and refusing what it cannot go on from.
+"""What ``fairseq-train`` goes on from with our model or fairseq's Transformer, and what is refused.
 
 In place of a damaged or missing ``checkpoint_last.pt`` the newest whole checkpoint of the folder is
 taken, with a line in the log. Another model or another dictionary than the checkpoint's is named in
@@ -14,6 +14,7 @@ from typing import Any, Callable, List
 
 import torch
 from fairseq.distributed import utils as distributed_utils
+from fairseq.models.transformer import TransformerModel
 from fairseq.tasks import FairseqTask
 from fairseq.trainer import Trainer
 
@@ -24,6 +25,9 @@ from .mapped_checkpoint import load_checkpoint
 from .model import RealFormerModel
 from .save_dir_lock import lock_save_dir
 from .whole_checkpoints import Choice, choose_checkpoint
+
+# Ours and its baseline. Others may change a checkpoint when they load it.
+MODELS = (RealFormerModel, TransformerModel)
 
 logger = logging.getLogger(__name__)
 
@@ -72,9 +76,7 @@ def load_what_is_whole(load_checkpoint: Callable[..., Any]) -> Callable[..., Any
 
     @functools.wraps(load_checkpoint)
     def prepare_and_load(self, filename, reset_optimizer=False, *args, **kwargs):
-        # Other models may change a checkpoint when they load it, and shards are not whole models.
-        ours = isinstance(self._model, RealFormerModel)
-        if not ours or self.checkpoint_suffix or self.is_fsdp:
+        if type(self._model) not in MODELS or self.checkpoint_suffix or self.is_fsdp:
             return load_checkpoint(self, filename, reset_optimizer, *args, **kwargs)
         choice, error = None, ""
         if self.is_data_parallel_master:
