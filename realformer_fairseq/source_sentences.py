@@ -7,7 +7,7 @@ from typing import BinaryIO, Callable, Iterator, List, Sequence
 from subword_nmt.apply_bpe import BPE
 
 from .command_line import ArgumentParser, UserError
-from .tokenization import line_tokenizer
+from .tokenization import line_function
 
 POSITIONS = 1024  # fairseq's default of --max-source-positions, for task and model
 
@@ -25,11 +25,13 @@ def read_raw_lines(file: BinaryIO, name: str) -> Iterator[str]:
             raise UserError(f"{name}, line {number}: not UTF-8: {error.reason}") from None
 
 
-def subword_encoder(lang: str, codes: str) -> Callable[[str], List[str]]:
+def subword_encoder(lang: str, codes: str, moses: bool = False) -> Callable[[str], List[str]]:
     """A function from a raw line to its subwords.
 
     Args:
         codes: file of subword-nmt
+        moses: tokenise as WMT'14 preparation does the training part: punctuation normalised, then
+            exactly as Moses
 
     Raises:
         UserError: not such a file
@@ -41,7 +43,7 @@ def subword_encoder(lang: str, codes: str) -> Callable[[str], List[str]]:
     except (SystemExit, UnicodeDecodeError, ValueError) as error:  # subword-nmt calls sys.exit
         reason = (said.getvalue().strip() or str(error)).splitlines()[0]
         raise UserError(f"--bpe-codes '{codes}': {reason}") from None
-    tokenize = line_tokenizer(lang)
+    tokenize = line_function(lang, moses=moses, normalize_punctuation=moses)
     return lambda line: bpe.process_line(tokenize(line)).split()
 
 

@@ -22,7 +22,7 @@ LONG_FILE = 100  # sentences, from which on there is a progress bar
 
 def translate_lines(lines: Sequence[str], args, command: Sequence[str]) -> List[str]:
     """The translation of each line, with a bar on a long text; an empty line stays empty."""
-    encode = subword_encoder(args.source_lang, args.bpe_codes)
+    encode = subword_encoder(args.source_lang, args.bpe_codes, args.moses)
     sentences = [encode(line) for line in lines]
     if not any(sentences):
         return [""] * len(lines)
@@ -49,7 +49,7 @@ def translate_lines(lines: Sequence[str], args, command: Sequence[str]) -> List[
 
 def translate_as_it_comes(lines: Iterator[str], args, command: Sequence[str]) -> None:
     """Print the translation of each line of standard input before the next one is read."""
-    encode = subword_encoder(args.source_lang, args.bpe_codes)
+    encode = subword_encoder(args.source_lang, args.bpe_codes, args.moses)
     detokenize = line_detokenizer(args.target_lang)
     with start_search(args, command) as search:
         limit = subword_limit(args.checkpoint.split(os.pathsep), args.max_tokens, args.extra)
@@ -115,6 +115,7 @@ def parse_args(argv: Sequence[str]):
     add("--lenpen", type=float, default=LENPEN, metavar="X")
     add("--max-tokens", type=int, default=2000, metavar="N", help="source subwords in a batch")
     add("--overlong", choices=POLICIES, default=SPLIT, help="sentences too long for the model")
+    add("--moses", action="store_true", help="tokenise as for WMT'14")
     add("--interactive", action="store_true", help="line by line as it comes")
     add("--dry-run", action="store_true", help="only print fairseq's command")
     args = parser.parse_args(argv[:end])

@@ -8,6 +8,8 @@
 #   --bpe-codes FILE     subword-nmt codes            (default: code in --data)
 #   --input FILE         one sentence a line          (default: standard input)
 #   --output FILE        where the translation goes   (default: standard output)
+#   --moses              for models of WMT'14 data: punctuation is normalised, then tokenised exactly
+#                        as Moses does, as data-prep/prepare-wmt14en2*.sh did with the training set
 #   --interactive        translate each line of standard input as it comes
 #   --source-lang LANG   (default: en)
 #   --target-lang LANG   (default: fr)

@@ -116,7 +116,9 @@ def feed(process):
 def running():
     """The command with two workers, fed without end, and its output not read."""
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    process = subprocess.Popen(COMMAND, cwd=PROJECT, start_new_session=True, **pipes)
+    # A shell that runs the tests in the background has them ignore Ctrl-C, and so all they start.
+    heed = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+    process = subprocess.Popen(COMMAND, cwd=PROJECT, start_new_session=True, **pipes, **heed)
     feeder = threading.Thread(target=feed, args=(process,), daemon=True)
     feeder.start()
     assert process.stdout.read(1)

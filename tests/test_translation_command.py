@@ -12,7 +12,7 @@ import torch
 from commands import error_of
 from conftest import PROJECT, run
 
-from realformer_fairseq import interactive_search, translation
+from realformer_fairseq import interactive_search, source_sentences, translation
 
 SCRIPT = PROJECT / "scripts/translate.sh"
 
@@ -233,3 +233,17 @@ def test_needed_options_are_named_by_the_script():
     result = run(SCRIPT, "--data", "d", check=False)
     assert result.returncode == 1 and len(result.stderr.splitlines()) == 1
     assert "--checkpoint" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "moses, tokens", [(False, "It ’s “ so ”"), (True, "It &apos;s &quot; so &quot;")]
+)
+def test_moses_tokenises_as_wmt14_preparation_does(fake, moses, tokens):
+    """Curly apostrophes and quotation marks become straight there: its models know no others."""
+    encode = source_sentences.subword_encoder("en", fake / "code", moses)
+    assert " ".join(encode("It’s “so”")).replace("@@ ", "") == tokens
+
+
+def test_moses_is_an_option(translate):
+    assert translate("“a”\n", "--moses") == '"a" ok\n'
+    assert translate("“a”\n") != '"a" ok\n'
