@@ -153,7 +153,7 @@ def trained_with_admin(prepared, tmp_path_factory):
     return make
 
 
-@pytest.mark.parametrize("mode", ["none", "mean"])
+@pytest.mark.parametrize("mode", ["none", pytest.param("mean", marks=pytest.mark.slow)])
 def test_command_line(trained_with_admin, prepared, tmp_path, mode):
     """With --residual-attention none, fairseq needs nothing of ours for the result."""
     checkpoint, output = trained_with_admin(mode), tmp_path / "folded model.pt"
