@@ -180,6 +180,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="of both ways")
     parser.add_argument("--folder", help="where there is room (default: the system's temporary)")
     args = parser.parse_args()
+    if args.folder and not os.path.isdir(args.folder):
+        sys.exit(f"averaging.py: --folder: no such folder: '{args.folder}'")
     needed = (args.checkpoints * 12 + 8) * PARAMETERS  # bytes: float32 and two moments
     with tempfile.TemporaryDirectory(prefix="averaging-", dir=args.folder) as folder:
         if shutil.disk_usage(folder).free < needed:

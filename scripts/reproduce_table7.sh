@@ -144,7 +144,8 @@ choose_commands() {
 # The recipe's optimizer, schedule and ADMIN for a realformer_tiny, with small batches, few epochs
 # and a shorter warm-up.
 train_small() {
-  EPOCHS=2 AVERAGE=2
+  # A mean of so few epochs is worse than the last one: 23.5 sacreBLEU against 26.1.
+  EPOCHS=2 AVERAGE=1
   TRAIN+=(--gpus 0 --max-tokens 2048 --effective-batch 2048 --epochs "$EPOCHS")
   FAIRSEQ_OPTIONS=(--arch realformer_tiny --warmup-updates 400 --lr 2e-3)
 }
