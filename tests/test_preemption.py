@@ -184,13 +184,16 @@ def test_after_the_last_update_fairseq_ends_by_itself(
     watch, monkeypatch, updates, next_epoch, over
 ):
     """Else a training would be stopped that is done, and make one update too many afterwards."""
+    checkpoint = types.SimpleNamespace(
+        write_checkpoints_asynchronously=False, no_save=False, no_last_checkpoints=False
+    )
     trainer = types.SimpleNamespace(
         _signal_watch=watch,
         data_parallel_world_size=1,
         get_num_updates=lambda: updates,
         _train_iterator=types.SimpleNamespace(next_epoch_idx=next_epoch),
         cfg=types.SimpleNamespace(
-            optimization=types.SimpleNamespace(max_update=20, max_epoch=2), checkpoint=None
+            optimization=types.SimpleNamespace(max_update=20, max_epoch=2), checkpoint=checkpoint
         ),
     )
     saved = []
@@ -203,4 +206,4 @@ def test_after_the_last_update_fairseq_ends_by_itself(
         with pytest.raises(SystemExit) as stop:
             step(trainer)
         assert stop.value.code == 128 + signal.SIGUSR1
-        assert saved == [(None, trainer, trainer._train_iterator, None)]
+        assert saved == [(checkpoint, trainer, trainer._train_iterator, None)]
