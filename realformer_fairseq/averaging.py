@@ -20,7 +20,7 @@ from .mapped_checkpoint import PageRelease, load_checkpoint
 from .parameter_mean import average_models
 
 PROGRAM = "average_checkpoints.sh"
-PARTS_IN_MEMORY = 8  # of the files, at most
+PARTS_IN_MEMORY = 128  # of the files, at most
 FILES, WEIGHTS = "averaged_from", "averaged_with_weights"  # in the state of an average
 
 
