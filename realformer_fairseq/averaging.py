@@ -17,10 +17,9 @@ from .checkpoint_choice import HIGHEST, LOWEST, chosen_inputs
 from .checkpoint_loading import allow_fairseq_checkpoints
 from .command_line import ArgumentParser, UserError, run_main
 from .mapped_checkpoint import PageRelease, load_checkpoint
-from .parameter_mean import average_models
+from .parameter_mean import PART, average_models
 
 PROGRAM = "average_checkpoints.sh"
-PARTS_IN_MEMORY = 128  # of the files, at most
 FILES, WEIGHTS = "averaged_from", "averaged_with_weights"  # in the state of an average
 
 
@@ -61,7 +60,9 @@ def average_checkpoints(
     dropped = ("last_optimizer_state", FILES, WEIGHTS)
     result = {key: value for key, value in states[-1].items() if key not in dropped}
     models = [state["model"] for state in states]
-    result["model"] = average_models(models, weights, PageRelease(paths, PARTS_IN_MEMORY))
+    # Of the files, as much as one model is kept in memory; more often costs time.
+    parts = 1 + sum(tensor.numel() for tensor in models[-1].values()) // PART
+    result["model"] = average_models(models, weights, PageRelease(paths, parts))
     result[FILES] = [os.path.basename(path) for path in paths]
     if weights is not None:
         result[WEIGHTS] = list(weights)
