@@ -9,7 +9,7 @@ import os
 import re
 from typing import List, Optional, Sequence, Tuple
 
-from .command_line import UserError
+from .command_line import UserError, flag
 from .mapped_checkpoint import load_checkpoint, stored_option
 
 EPOCH_CHECKPOINT = re.compile(r"checkpoint(\d+)\.pt")
@@ -22,10 +22,6 @@ NUMBERS = EPOCHS, UPDATES, BEST = (
     "num_best_checkpoints",
 )
 HINT = f"give --best-is {LOWEST} or {HIGHEST}"
-
-
-def option(name: str) -> str:
-    return "--" + name.replace("_", "-")
 
 
 def last_checkpoints(
@@ -135,15 +131,15 @@ def chosen_number(args) -> Tuple[Optional[str], Optional[int]]:
     """
     given = [name for name in NUMBERS if getattr(args, name) is not None]
     if len(given) > 1:
-        raise UserError(f"choose one of {' and '.join(map(option, given))}")
+        raise UserError(f"choose one of {' and '.join(map(flag, given))}")
     choice = given[0] if given else None
     n = getattr(args, choice) if choice else None
     if choice and n < 1:
-        raise UserError(f"{option(choice)}: {n} is not a number of checkpoints")
+        raise UserError(f"{flag(choice)}: {n} is not a number of checkpoints")
     if args.checkpoint_upper_bound is not None and choice not in (EPOCHS, UPDATES):
-        raise UserError(f"--checkpoint-upper-bound needs {option(EPOCHS)} or {option(UPDATES)}")
+        raise UserError(f"--checkpoint-upper-bound needs {flag(EPOCHS)} or {flag(UPDATES)}")
     if args.best_is is not None and choice != BEST:
-        raise UserError(f"--best-is needs {option(BEST)}")
+        raise UserError(f"--best-is needs {flag(BEST)}")
     return choice, n
 
 
@@ -159,7 +155,7 @@ def chosen_inputs(args) -> List[str]:
     choice, n = chosen_number(args)
     directories = [path for path in args.inputs if os.path.isdir(path)]
     if choice is None and directories:
-        options = f"{option(EPOCHS)}, {option(UPDATES)} or {option(BEST)}"
+        options = f"{flag(EPOCHS)}, {flag(UPDATES)} or {flag(BEST)}"
         raise UserError(f"--inputs {directories[0]}: is a directory and needs {options}")
     if choice is None:
         return args.inputs
@@ -170,5 +166,5 @@ def chosen_inputs(args) -> List[str]:
     if choice == BEST:
         return best_checkpoints(args.inputs, n, args.best_is)
     if not one_directory:
-        raise UserError(f"--inputs must be one directory that exists, with {option(choice)}")
+        raise UserError(f"--inputs must be one directory that exists, with {flag(choice)}")
     return last_checkpoints(directories[0], n, choice == UPDATES, args.checkpoint_upper_bound)

@@ -4,6 +4,7 @@ from typing import Any, Dict, List
 
 from torch import Tensor, nn
 
+from .command_line import flag
 from .mapped_checkpoint import stored_option
 
 # What the model computes depends on these. Where a checkpoint lacks one it is not compared, except
@@ -53,7 +54,7 @@ def differing_options(state: Dict[str, Any], model_cfg: Any) -> List[str]:
 
 
 def phrase(name: str, stored: Any, given: Any) -> str:
-    return f"--{name.replace('_', '-')} was {stored}, is {given} now"
+    return f"{flag(name)} was {stored}, is {given} now"
 
 
 def differing_shapes(stored: Dict[str, Tensor], model: nn.Module) -> List[str]:

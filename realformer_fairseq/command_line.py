@@ -10,6 +10,11 @@ class UserError(Exception):
     """Something the user can put right; the message names the file or the option."""
 
 
+def flag(name: str) -> str:
+    """The command line's name of an option: ``--max-tokens`` of ``max_tokens``."""
+    return "--" + name.replace("_", "-")
+
+
 class ArgumentParser(argparse.ArgumentParser):
     """``argparse`` without abbreviations, whose errors are one line.
 

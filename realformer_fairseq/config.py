@@ -8,6 +8,7 @@ from fairseq.dataclass import ChoiceEnum
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.models.transformer import TransformerConfig
 
+from .command_line import flag
 from .residual_attention import RESIDUAL_ATTENTION_CHOICES
 from .sublayer_scaling import SUBLAYER_SCALING_CHOICES
 
@@ -106,11 +107,6 @@ class RealFormerConfig(TransformerConfig):
                 f"--base-layers {self.base_layers} cannot be used with a realformer model: "
                 "a BASE layer has no attention scores to carry"
             )
-
-
-def flag(name: str) -> str:
-    """The command line's name of an option."""
-    return "--" + name.replace("_", "-")
 
 
 def add_arguments(parser) -> None:

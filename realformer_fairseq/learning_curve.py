@@ -44,11 +44,10 @@ def read_curves(lines: Iterable[str], quantity: str = "loss") -> Dict[str, Curve
     value_in = re.compile(rf"\b{QUANTITIES[quantity].key}=({NUMBER})")
     found: Dict[str, Dict[int, float]] = {"train": {}}
     for line in lines:
-        training = TRAINING_LINE.search(line) and value_in.search(line)
+        training, value = TRAINING_LINE.search(line), value_in.search(line)
         validation = VALIDATION_LINE.search(line)
-        if training:
-            update = int(TRAINING_LINE.search(line).group(1))
-            found["train"][update] = float(training.group(1))
+        if training and value:
+            found["train"][int(training.group(1))] = float(value.group(1))
         elif validation and quantity == "loss":
             subset = found.setdefault(validation.group(1), {})
             subset[int(validation.group(3))] = float(validation.group(2))

@@ -9,7 +9,7 @@ from typing import Dict, Iterator, List, Sequence
 from tqdm import tqdm
 
 from .atomic_output import atomic_output
-from .command_line import ArgumentParser, UserError, run_main
+from .command_line import ArgumentParser, UserError, flag, run_main
 from .interactive_search import Search, search_command
 from .overlong_sentences import POLICIES, SPLIT, overlong_message, parts_of_sentences
 from .source_sentences import read_raw_lines, subword_encoder, subword_limit
@@ -90,9 +90,9 @@ def check_files(args) -> None:
     for lang in (args.source_lang, args.target_lang):
         files.append(("--data", os.path.join(args.data, f"dict.{lang}.txt")))
     files.append(("--bpe-codes", args.bpe_codes))
-    for flag, path in files:
+    for name, path in files:
         if not os.path.isfile(path):
-            raise UserError(f"{flag}: no such file: '{path}'")
+            raise UserError(f"{name}: no such file: '{path}'")
     if args.input and (not os.path.exists(args.input) or os.path.isdir(args.input)):
         raise UserError(f"--input: no such file: '{args.input}'")
     if args.output and not os.path.isdir(os.path.dirname(args.output) or "."):
@@ -122,8 +122,7 @@ def parse_args(argv: Sequence[str]):
     args.extra = list(argv[end + 1 :])
     for name in ("beam", "max_tokens"):
         if getattr(args, name) < 1:
-            flag = name.replace("_", "-")
-            raise UserError(f"--{flag}: '{getattr(args, name)}' is not a whole number above 0")
+            raise UserError(f"{flag(name)}: '{getattr(args, name)}' is not a whole number above 0")
     if args.interactive and (args.input or args.output):
         raise UserError("--interactive goes from standard input to standard output")
     args.bpe_codes = args.bpe_codes or os.path.join(args.data, "code")

@@ -96,6 +96,12 @@ check_options() { # folder, options in words, [write]
   fi
 }
 
+# For a folder whose options are known before anything is in it: check and record in one.
+keep_options() { # folder, options in words
+  check_options "$@"
+  check_options "$@" write
+}
+
 make_folder() { # flag, folder
   mkdir -p "$2" 2>/dev/null || die "$1 '$2': cannot make this folder"
   [[ -w "$2" ]] || die "$1 '$2': cannot write there"

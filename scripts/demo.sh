@@ -53,8 +53,7 @@ use_environment
 keep_freed_memory
 export PYTHONWARNINGS=ignore # fairseq's use of hydra and torch makes a screenful of them
 make_folder --out "$OUT"
-check_options "$OUT" "demo, fairseq-train options: ${*:-none}"
-check_options "$OUT" "demo, fairseq-train options: ${*:-none}" write
+keep_options "$OUT" "demo, fairseq-train options: ${*:-none}"
 "$PROJECT/data-prep/prepare-sample-en2fr.sh" --out "$CORPUS"
 
 say "training a realformer_tiny for $UPDATES updates (log: '$OUT/train.log')"

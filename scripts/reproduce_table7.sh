@@ -192,8 +192,7 @@ if ! "$DRY_RUN"; then
   make_folder --out "$OUT"
   made_with="$ROW $MODEL, $CORPUS in $CORPUS_DIR, scale $SCALE"
   made_with+=", further options: ${TRAINING_OPTIONS[*]-} -- ${GIVEN[*]-}"
-  check_options "$OUT" "$made_with"
-  check_options "$OUT" "$made_with" write
+  keep_options "$OUT" "$made_with"
 fi
 use_environment
 run_step "preparing the corpus (disk: see its -h)" "${PREPARE[@]}"

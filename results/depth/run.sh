@@ -53,8 +53,7 @@ done
 use_environment
 keep_freed_memory
 make_folder --out "$OUT"
-check_options "$OUT" "--lr $LR --updates $UPDATES"
-check_options "$OUT" "--lr $LR --updates $UPDATES" write
+keep_options "$OUT" "--lr $LR --updates $UPDATES"
 
 train() { # name
   local options
