@@ -6,7 +6,7 @@ An option given on the command line always wins. Tying the embeddings is left to
 
 from fairseq.models.transformer.transformer_legacy import base_architecture
 
-from .config import RealFormerConfig
+from .model_config import RealFormerConfig
 
 
 def set_defaults(args, **defaults) -> None:

@@ -8,10 +8,10 @@ from fairseq.models.transformer.transformer_config import (
 )
 
 from .architectures import realformer
-from .config import RealFormerConfig, add_arguments
 from .decoder import RealFormerDecoder
 from .encoder import RealFormerEncoder
 from .hub_interface import TranslationHub
+from .model_config import RealFormerConfig, add_arguments
 
 
 @register_model("realformer")
