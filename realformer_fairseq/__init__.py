@@ -20,6 +20,10 @@ def _starts_as_command() -> bool:
 
 
 if not _starts_as_command():
+    from .supported_versions import check_versions
+
+    check_versions()
+
     from fairseq.models import register_model_architecture
 
     from .admin_profile import profile_in_fairseq_train
@@ -29,11 +33,17 @@ if not _starts_as_command():
     from .checkpoint_saving import save_checkpoints_whole
     from .fairseq_tokenizer import RealFormerMosesTokenizer
     from .model import RealFormerModel
+    from .multilingual import MultilingualRealFormerModel
     from .preemption import save_when_told_to_stop
     from .radam import FairseqRAdam
     from .resume import resume_what_is_whole
 
-    __all__ = ["FairseqRAdam", "RealFormerModel", "RealFormerMosesTokenizer"]
+    __all__ = [
+        "FairseqRAdam",
+        "MultilingualRealFormerModel",
+        "RealFormerModel",
+        "RealFormerMosesTokenizer",
+    ]
 
     for architecture in ARCHITECTURES:
         register_model_architecture("realformer", architecture.__name__)(architecture)

@@ -29,6 +29,7 @@ from fairseq import utils
 from fairseq.data import data_utils
 from fairseq.distributed import utils as distributed_utils
 from fairseq.modules.layer_drop import LayerDropModuleList
+from fairseq.tasks.translation_multi_simple_epoch import TranslationMultiSimpleEpochTask
 from fairseq.trainer import Trainer
 from torch import Tensor, nn
 
@@ -154,6 +155,8 @@ def profile_before_training(trainer: Trainer) -> None:
     if trainer.data_parallel_world_size > 1:
         _take_omegas_of_first_rank(trainer, omegas)
     tokens = sum(dataset.num_tokens(index) for index in indices)
+    if isinstance(trainer.task, TranslationMultiSimpleEpochTask):
+        del trainer.task.datasets[train_subset]  # it fails on loading what is loaded already
     logger.info(f"ADMIN profile of {len(indices)} sentences, {tokens} tokens")
     for name, omega in omegas.items():
         logger.info(f"ADMIN profile: {name} = {omega:.4f}")

@@ -13,6 +13,7 @@ def atomic_output(path) -> Iterator[Path]:
     """Yield a temporary path in the same folder; it becomes ``path`` if the block succeeds.
 
     If the block fails, the temporary file is removed, and what was at ``path`` stays as it was.
+    An error of the system that names no file, such as that of a full disk, names ``path`` then.
     A symbolic link is followed. Entering fails early, before any long computation, where nothing
     can be written.
 
@@ -32,5 +33,8 @@ def atomic_output(path) -> Iterator[Path]:
         temporary.touch()
         yield temporary
         os.replace(temporary, target)
+    except OSError as error:
+        error.filename = error.filename or os.fspath(path)
+        raise
     finally:
         temporary.unlink(missing_ok=True)

@@ -8,25 +8,22 @@ stays on, so a checkpoint from elsewhere is refused if it holds anything more.
 
 import argparse
 
-import numpy
 import torch
+
+from .checkpoint_numbers import Numbers, NumberType, empty_numbers, number
 
 # numpy 2 moved the functions that its pickles name; checkpoints of either may be met.
 NUMPY_MODULES = ("numpy.core.multiarray", "numpy._core.multiarray")
-NUMPY_TYPES = ("float64", "float32", "float16", "int64", "int32", "bool")
 
 
 def harmless_types():
     """What fairseq's checkpoints hold besides tensors and plain Python values."""
-    scalar = numpy.float64(0).__reduce__()[0]
-    reconstruct = numpy.zeros(0).__reduce__()[0]
     return [
         argparse.Namespace,
-        *((scalar, f"{module}.scalar") for module in NUMPY_MODULES),
-        *((reconstruct, f"{module}._reconstruct") for module in NUMPY_MODULES),
-        numpy.ndarray,
-        numpy.dtype,
-        *(type(numpy.dtype(name)) for name in NUMPY_TYPES),
+        *((number, f"{module}.scalar") for module in NUMPY_MODULES),
+        *((empty_numbers, f"{module}._reconstruct") for module in NUMPY_MODULES),
+        (Numbers, "numpy.ndarray"),
+        (NumberType, "numpy.dtype"),
     ]
 
 

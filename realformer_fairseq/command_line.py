@@ -1,6 +1,7 @@
 """What the commands share: a mistake of the user's is one clear line and exit code 1."""
 
 import argparse
+import signal
 import sys
 from pathlib import Path
 from typing import Callable, Optional
@@ -8,6 +9,17 @@ from typing import Callable, Optional
 
 class UserError(Exception):
     """Something the user can put right; the message names the file or the option."""
+
+
+def printable(text: str) -> str:
+    """One line without control characters, which names of files may have.
+
+    Bytes that are not UTF-8 stay as they are, as surrogates.
+    """
+    return "".join(
+        char if char.isprintable() or "\udc80" <= char <= "\udcff" else repr(char)[1:-1]
+        for char in text
+    )
 
 
 def flag(name: str) -> str:
@@ -30,7 +42,7 @@ class ArgumentParser(argparse.ArgumentParser):
 
 
 def run_main(main: Callable[[], None], program: Optional[str] = None) -> None:
-    """Run a command; turn ``UserError`` and ``OSError`` into ``program: message``.
+    """Run a command; turn ``UserError`` and ``OSError`` into one line, ``program: message``.
 
     Args:
         main: takes its arguments from ``sys.argv``
@@ -44,6 +56,10 @@ def run_main(main: Callable[[], None], program: Optional[str] = None) -> None:
         message = str(error)
     except OSError as error:
         message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    except MemoryError:
+        message = "there is not enough memory"
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)
     else:
         return
-    sys.exit(f"{program or Path(sys.argv[0]).name}: {message}")
+    sys.exit(f"{program or Path(sys.argv[0]).name}: {printable(message)}")

@@ -6,7 +6,7 @@ from fairseq.models.transformer import TransformerDecoderBase
 from torch import Tensor
 
 from .decoder_layer import RealFormerDecoderLayer
-from .encoder import wrap_layer
+from .encoder import shared_by, wrap_layer
 
 
 class RealFormerDecoder(TransformerDecoderBase):
@@ -51,6 +51,8 @@ class RealFormerDecoder(TransformerDecoderBase):
         if encoder_out is not None and len(encoder_out["encoder_padding_mask"]) > 0:
             padding_mask = encoder_out["encoder_padding_mask"][0]
 
+        beam = 1 if encoder_out is None else shared_by(encoder_out)
+
         positions: Optional[Tensor] = None
         if self.embed_positions is not None:
             positions = self.embed_positions(
@@ -89,6 +91,7 @@ class RealFormerDecoder(TransformerDecoderBase):
                 previous_self_attn_scores=self_attn_scores,
                 previous_encoder_attn_scores=encoder_attn_scores,
                 layers_traversed=layers_traversed,
+                beam=beam,
             )
             inner_states.append(x)
             if layer_attn is not None and at_alignment_layer:
@@ -104,6 +107,28 @@ class RealFormerDecoder(TransformerDecoderBase):
         if self.project_out_dim is not None:
             x = self.project_out_dim(x)
         return x, {"attn": [attn], "inner_states": inner_states}
+
+    def reorder_incremental_state_scripting(
+        self,
+        incremental_state: Dict[str, Dict[str, Optional[Tensor]]],
+        new_order: Tensor,
+    ):
+        """Bring what the layers keep between steps into a new order of the batch.
+
+        fairseq asks every module of the model at every step whether it has a state to reorder.
+
+        Args:
+            new_order: ``(new B,)``, which entry of the old batch each new one continues
+        """
+        order_of_keys: Optional[Tensor] = None
+        # Iterating over the list itself may drop layers.
+        for number, layer in enumerate(self.layers.children()):
+            if layer.encoder_attn is not None:
+                if number == 0:  # it is the same for all layers
+                    order_of_keys = layer.order_of_encoder_keys(incremental_state, new_order)
+                if order_of_keys is not None:
+                    layer.encoder_attn.reorder_incremental_state(incremental_state, order_of_keys)
+            layer.self_attn.reorder_incremental_state(incremental_state, new_order)
 
     def _embed(self, tokens: Tensor, positions: Optional[Tensor]) -> Tensor:
         """Token and position embeddings ``(B, T, C)``, with what fairseq applies to them."""

@@ -6,6 +6,7 @@ import torch
 from fairseq.modules.transformer_layer import TransformerDecoderLayerBase
 from torch import Tensor
 
+from .decoding_cache import order_of_kept_keys
 from .residual_attention import ResidualMultiheadAttention
 from .sublayer_scaling import build_residual, initialize_deepnorm
 
@@ -68,6 +69,7 @@ class RealFormerDecoderLayer(TransformerDecoderLayerBase):
         previous_self_attn_scores: Optional[Tensor] = None,
         previous_encoder_attn_scores: Optional[Tensor] = None,
         layers_traversed: int = 0,
+        beam: int = 1,
     ) -> Tuple[Tensor, Optional[Tensor], Optional[Tensor], Optional[Tensor]]:
         """As ``fairseq/modules/transformer_layer.py``, plus the scores.
 
@@ -82,6 +84,7 @@ class RealFormerDecoderLayer(TransformerDecoderLayerBase):
             previous_self_attn_scores: of the layer below, ``(B * heads, T, T so far)``
             previous_encoder_attn_scores: of the layer below, ``(B * heads, T, S)``
             layers_traversed: decoder layers computed before this one
+            beam: so many neighbours in the batch have the same ``encoder_out``
 
         Returns:
             output ``(T, B, C)``; cross-attention probabilities ``(heads, B, T, S)``,
@@ -133,10 +136,11 @@ class RealFormerDecoderLayer(TransformerDecoderLayerBase):
                 key_padding_mask=encoder_padding_mask,
                 incremental_state=incremental_state,
                 static_kv=True,
-                need_weights=need_attn or (not self.training and self.need_attn),
+                need_weights=need_attn,
                 need_head_weights=need_head_weights,
                 previous_scores=previous_encoder_attn_scores,
                 layers_traversed=layers_traversed,
+                beam=beam,
             )
             x = self.encoder_attn_residual(self.dropout_module(x), residual)
             if not self.normalize_before:
@@ -156,12 +160,29 @@ class RealFormerDecoderLayer(TransformerDecoderLayerBase):
             x = self.final_layer_norm(x)
         return x, attn, self_attn_scores, encoder_attn_scores
 
+    def order_of_encoder_keys(
+        self, incremental_state: Dict[str, Dict[str, Optional[Tensor]]], new_order: Tensor
+    ) -> Optional[Tensor]:
+        """The new order of the encoder's keys, which are kept once a sentence; None for the old.
+
+        Args:
+            new_order: of the batch, ``(new B,)``
+        """
+        if self.encoder_attn is None:
+            return None
+        keys = self.encoder_attn.kept_keys(incremental_state)
+        own_keys = self.self_attn.kept_keys(incremental_state)
+        if keys is None or own_keys is None:
+            return None
+        sentences = keys.size(0)
+        return order_of_kept_keys(new_order, sentences, own_keys.size(2) // sentences)
+
     def _has_cached_keys(
         self, incremental_state: Optional[Dict[str, Dict[str, Optional[Tensor]]]]
     ) -> bool:
         if incremental_state is None:
             return False
-        return "prev_key" in self.self_attn._get_input_buffer(incremental_state)
+        return self.self_attn.kept_keys(incremental_state) is not None
 
     def _masks_with_encoder(
         self,

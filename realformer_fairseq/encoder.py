@@ -8,6 +8,7 @@ from fairseq.models.transformer import TransformerEncoderBase
 from fairseq.modules.checkpoint_activations import checkpoint_wrapper
 from torch import Tensor
 
+from .decoding_cache import beams_made, is_unchanged, sentence_order
 from .encoder_layer import RealFormerEncoderLayer
 
 
@@ -70,6 +71,40 @@ class RealFormerEncoder(TransformerEncoderBase):
             "src_tokens": no_tensors,
             "src_lengths": [lengths.reshape(-1, 1).contiguous()],  # B x 1
         }
+
+    @torch.jit.export
+    def reorder_encoder_out(self, encoder_out: Dict[str, List[Tensor]], new_order: Tensor):
+        """Bring what :meth:`forward` returned into a new order of the batch.
+
+        Once an order has copied each sentence for its beams, the result says so
+        (:func:`shared_by`), and an order that only permutes them copies nothing: at every step of
+        a beam search fairseq copies the whole.
+
+        Args:
+            new_order: ``(new B,)``, which entry of the batch each new one is
+        """
+        batch, beam = encoder_out["encoder_out"][0].size(1), shared_by(encoder_out)
+        if beam == 1:
+            beam = beams_made(new_order, batch)
+        else:
+            order = sentence_order(new_order, beam)
+            if order is None:
+                beam = 1
+            elif is_unchanged(order, batch // beam):
+                return encoder_out
+        reordered: Dict[str, List[Tensor]] = {}
+        for name, tensors in encoder_out.items():
+            batch_dimension = 1 if name == "encoder_out" or name == "encoder_states" else 0
+            if name != "beam":
+                reordered[name] = [x.index_select(batch_dimension, new_order) for x in tensors]
+        if beam > 1:
+            reordered["beam"] = [torch.tensor(beam)]
+        return reordered
+
+
+def shared_by(encoder_out: Dict[str, List[Tensor]]) -> int:
+    """How many neighbours in the batch are copies of the same sentence, as far as is known."""
+    return int(encoder_out["beam"][0]) if "beam" in encoder_out else 1
 
 
 def wrap_layer(layer, cfg):

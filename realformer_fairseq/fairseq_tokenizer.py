@@ -24,4 +24,5 @@ class RealFormerMosesTokenizer:
 
     def __init__(self, cfg: RealFormerMosesConfig):
         self.encode = line_tokenizer(cfg.source_lang)
+        self.encode_target = line_tokenizer(cfg.target_lang)  # for scores; fairseq knows none
         self.decode = line_detokenizer(cfg.target_lang)

@@ -23,6 +23,7 @@ from torch import Tensor
 
 from .atomic_output import atomic_output
 from .checkpoint_loading import allow_fairseq_checkpoints
+from .checkpoint_writing import write_checkpoint
 from .command_line import ArgumentParser, UserError, run_main
 from .mapped_checkpoint import load_checkpoint
 
@@ -40,6 +41,7 @@ SUBLAYERS = (
 )
 # Index of <pad> in every dictionary of fairseq, from which positions are counted.
 PADDING = 1
+MOST_POSITIONS = 1_000_000  # a thousand times fairseq's default
 # What only a realformer model has in its configuration.
 OUR_OPTIONS = ("residual_attention", "residual_chains", "sublayer_scaling", "admin_profile_tokens")
 
@@ -83,7 +85,10 @@ def fold_omega(model: Dict[str, Tensor], args: argparse.Namespace) -> None:
 
 def count_layers(model: Dict[str, Tensor], stack: str) -> int:
     prefix = f"{stack}.layers."
-    return 1 + max(int(key.split(".")[2]) for key in model if key.startswith(prefix))
+    numbers = {int(key.split(".")[2]) for key in model if key.startswith(prefix)}
+    if numbers != set(range(len(numbers))):
+        raise UserError(f"layers of the {stack} are missing")
+    return len(numbers)
 
 
 def multiply(model: Dict[str, Tensor], key: str, factor: Tensor) -> None:
@@ -136,7 +141,8 @@ def check_embeddings(model: Dict[str, Tensor], args: argparse.Namespace) -> None
     """
     refused = {
         "--tie-adaptive-weights": args.tie_adaptive_weights,
-        "--merge-src-tgt-embed": args.merge_src_tgt_embed,
+        # fairseq 0.12.2 does not have this option.
+        "--merge-src-tgt-embed": getattr(args, "merge_src_tgt_embed", False),
         "--quant-noise-pq": "encoder.quant_noise.weight" in model,
         "--decoder-output-dim": "decoder.project_out_dim.weight" in model,
     }
@@ -159,6 +165,8 @@ def scale_embeddings(
     positions = f"{stack}.embed_positions.weight"
     if positions not in model:
         longest = args.max_source_positions if stack == "encoder" else args.max_target_positions
+        if not 0 < longest <= MOST_POSITIONS:
+            raise UserError(f"it was trained with {longest} positions in the {stack}")
         model.pop(f"{stack}.embed_positions._float_tensor", None)
         model[positions] = SinusoidalPositionalEmbedding.get_embedding(
             longest + PADDING + 1, model[embeddings].size(1), PADDING
@@ -181,7 +189,8 @@ def fold_state(state: Dict[str, Any]) -> List[str]:
     if not any(name.endswith(".omega") for name in state["model"]):
         raise UserError("there is no omega in it (--sublayer-scaling none)")
     cfg = state.get("cfg")
-    args = cfg.get("model") if isinstance(cfg, dict) else None
+    stored = cfg.get("model") if isinstance(cfg, dict) else None
+    args = argparse.Namespace(**stored) if isinstance(stored, dict) else stored
     if not isinstance(args, argparse.Namespace):
         raise UserError("its options are not stored as fairseq-train stores them")
     was_shared = args.share_all_embeddings
@@ -189,7 +198,9 @@ def fold_state(state: Dict[str, Any]) -> List[str]:
     args.sublayer_scaling = "none"
     state.pop("last_optimizer_state", None)
     for name in ("ema", "ema_fp32_params"):
-        state.get("extra_state", {}).pop(name, None)
+        (state.get("extra_state") or {}).pop(name, None)
+    # fairseq-hydra-train stores a dictionary.
+    cfg["model"] = vars(args) if isinstance(stored, dict) else args
     said = []
     if was_shared and not args.share_all_embeddings:
         said.append(
@@ -198,18 +209,18 @@ def fold_state(state: Dict[str, Any]) -> List[str]:
     if args.encoder_learned_pos:
         said.append("positions are a learned table now, of the sinusoids times the first omega")
     if args.residual_attention == "none":
-        become_transformer(cfg)
+        become_transformer(cfg, args)
         said.append("the model is a plain fairseq transformer: no --user-dir is needed")
     return said
 
 
-def become_transformer(cfg: Dict[str, Any]) -> None:
+def become_transformer(cfg: Dict[str, Any], args: argparse.Namespace) -> None:
     """Leave nothing of ours in a configuration.
 
     The model's options become a dictionary, because torch 2.6 and later does not load fairseq's
     ``Namespace`` unless someone, such as our plugin, allows it.
     """
-    options = {k: v for k, v in vars(cfg["model"]).items() if k not in OUR_OPTIONS}
+    options = {k: v for k, v in vars(args).items() if k not in OUR_OPTIONS}
     options.update(arch="transformer", _name="transformer", user_dir=None)
     cfg["model"] = options
     cfg["common"]["user_dir"] = None
@@ -227,8 +238,12 @@ def main() -> None:
             said = fold_state(state)
         except UserError as error:
             raise UserError(f"--checkpoint {args.checkpoint}: {error}") from None
-        with open(temporary, "wb") as file:
-            torch.save(state, file)
+        except (AttributeError, LookupError, TypeError, ValueError, RuntimeError) as error:
+            raise UserError(
+                f"--checkpoint {args.checkpoint}: its parameters and options do not fit: "
+                f"{type(error).__name__}: {error}"
+            ) from None
+        write_checkpoint(state, temporary)
     print(f"folded into {args.output}", *said, sep="\n  ")
 
 

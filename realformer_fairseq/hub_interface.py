@@ -1,11 +1,49 @@
 """Translation from Python: what ``RealFormerModel.from_pretrained`` returns."""
 
-from typing import List, Sequence, Union
+import os
+from typing import Dict, List, Sequence, Union
 
+import torch
+from fairseq import utils
+from fairseq.data import LanguagePairDataset
 from fairseq.hub_utils import GeneratorHubInterface
+from fairseq.sequence_scorer import SequenceScorer
+from torch import Tensor
 
+from .command_line import UserError
+from .mapped_checkpoint import load_checkpoint, stored_option
 from .overlong_sentences import SPLIT, parts_of_sentences
 from .translation import BEAM, LENPEN
+
+
+def check_files(folder: str, checkpoints: str, data: str, **overrides) -> None:
+    """Refuse what is not there, or no checkpoint, before fairseq ends in a TypeError over it.
+
+    Args:
+        folder: of the checkpoints; an address or an archive is left to fairseq
+        checkpoints: names in it, several with a colon between them
+        data: folder of the dictionaries, from the folder if it starts with a dot
+        overrides: may have ``source_lang`` and ``target_lang``
+
+    Raises:
+        UserError: naming the folder or the file
+    """
+    if "://" in folder or os.path.isfile(folder):
+        return
+    if not os.path.isdir(folder):
+        raise UserError(f"no such folder: '{folder}'")
+    data = os.path.join(folder, data) if data.startswith(".") else data
+    data = data.split(os.pathsep)[0]
+    for name in checkpoints.split(os.pathsep):
+        path = os.path.join(folder, name)
+        if not os.path.isfile(path):
+            raise UserError(f"no such file: '{path}'")
+        state = load_checkpoint(path)
+        for side in ("source_lang", "target_lang"):
+            lang = overrides.get(side) or stored_option(state, "task", side)
+            dictionary = os.path.join(data, f"dict.{lang}.txt")
+            if lang and not os.path.isfile(dictionary):
+                raise UserError(f"data_name_or_path: no such file: '{dictionary}'")
 
 
 class TranslationHub(GeneratorHubInterface):
@@ -51,6 +89,47 @@ class TranslationHub(GeneratorHubInterface):
     def text_of(self, parts) -> str:
         """Raw text of the tokens of a sentence's parts."""
         return self.detokenize(self.remove_bpe(" ".join(map(self.string, parts)))) if parts else ""
+
+    def score(
+        self, sentences: Union[str, Sequence[str]], translations: Union[str, Sequence[str]]
+    ) -> Union[Dict[str, Tensor], List[Dict[str, Tensor]]]:
+        """How probable given translations are. fairseq's own ``score`` is for language models.
+
+        Args:
+            sentences: raw text, one or several
+            translations: raw text, as many
+
+        Returns:
+            for each pair ``tokens`` ``(T,)``, the last of which is ``</s>``; the natural logarithms
+            of their probabilities, ``positional_scores`` ``(T,)``; and the mean of these, ``score``
+
+        Raises:
+            UserError: another number of translations than of sentences, or a pair is too long
+        """
+        if isinstance(sentences, str) and isinstance(translations, str):
+            return self.score([sentences], [translations])[0]
+        if isinstance(sentences, str) or isinstance(translations, str):
+            raise UserError("give both sentences and translations as text, or both as lists")
+        if len(sentences) != len(translations):
+            raise UserError(f"{len(sentences)} sentences, but {len(translations)} translations")
+        return [self._score_pair(*pair) for pair in zip(sentences, translations)]
+
+    def _score_pair(self, sentence: str, translation: str) -> Dict[str, Tensor]:
+        tokenize = getattr(self.tokenizer, "encode_target", self.tokenize)
+        words = self.apply_bpe(tokenize(translation))
+        source = self.encode(sentence)
+        target = self.tgt_dict.encode_line(words, add_if_not_exist=False).long()
+        texts = (sentence, translation)
+        for tokens, limit, text in zip((source, target), self.max_positions, texts):
+            if len(tokens) > limit:
+                raise UserError(f"longer than the limit of {limit - 1} subwords: '{text[:60]}'")
+        dataset = LanguagePairDataset(
+            [source], [len(source)], self.src_dict, [target], [len(target)], self.tgt_dict
+        )
+        sample = utils.apply_to_sample(lambda t: t.to(self.device), dataset.collater([dataset[0]]))
+        with torch.no_grad():
+            ((scored,),) = SequenceScorer(self.tgt_dict).generate(list(self.models), sample)
+        return {name: scored[name] for name in ("tokens", "positional_scores", "score")}
 
     def subword_limit(self) -> int:
         """The largest number of subwords, without ``</s>``, that models and a batch can take."""

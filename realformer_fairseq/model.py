@@ -6,12 +6,34 @@ from fairseq.models.transformer.transformer_config import (
     DEFAULT_MAX_SOURCE_POSITIONS,
     DEFAULT_MAX_TARGET_POSITIONS,
 )
+from fairseq.tasks.language_modeling import LanguageModelingTask
+from fairseq.tasks.multilingual_translation import MultilingualTranslationTask
+from omegaconf import OmegaConf
 
 from .architectures import realformer
 from .decoder import RealFormerDecoder
+from .dropout import replace_dropout
 from .encoder import RealFormerEncoder
-from .hub_interface import TranslationHub
-from .model_config import RealFormerConfig, add_arguments
+from .hub_interface import TranslationHub, check_files
+from .linear import replace_linear
+from .model_config import RealFormerConfig, add_arguments, check_names
+
+
+def check_task(task) -> None:
+    """Refuse what fairseq would train or evaluate up to an error that says nothing.
+
+    Raises:
+        ValueError: naming the task
+    """
+    if isinstance(task, LanguageModelingTask):
+        raise ValueError(
+            "--task language_modeling: a realformer model translates, it is no language model"
+        )
+    if isinstance(task, MultilingualTranslationTask):
+        raise ValueError(
+            "--task multilingual_translation needs --arch multilingual_realformer "
+            "(--task translation_multi_simple_epoch takes any realformer)"
+        )
 
 
 @register_model("realformer")
@@ -34,6 +56,9 @@ class RealFormerModel(TransformerModelBase):
         Raises:
             ValueError: for options that cannot work together, naming them
         """
+        check_task(task)
+        if OmegaConf.is_config(args):  # hydra
+            check_names(args)
         realformer(args)  # checkpoints of older versions lack newer options
         for side, default in (
             ("source", DEFAULT_MAX_SOURCE_POSITIONS),
@@ -48,12 +73,32 @@ class RealFormerModel(TransformerModelBase):
                 setattr(args, f"{side}_layers", len(kept.split(",")))
         cfg = RealFormerConfig.from_namespace(args)
         cfg.check()
-        return super().build_model(cfg, task)
+        model = super().build_model(cfg, task)
+        replace_dropout(model)
+        replace_linear(model)
+        return model
 
     @classmethod
-    def from_pretrained(cls, *args, **kwargs) -> TranslationHub:
-        """Load a trained model; arguments as for any model of fairseq."""
-        return TranslationHub.of(super().from_pretrained(*args, **kwargs))
+    def from_pretrained(
+        cls,
+        model_name_or_path,
+        checkpoint_file="model.pt",
+        data_name_or_path=".",
+        **kwargs,
+    ) -> TranslationHub:
+        """Load a trained model; arguments as for any model of fairseq.
+
+        Raises:
+            UserError: naming what is not there, or not a checkpoint
+        """
+        paths = model_name_or_path, checkpoint_file, data_name_or_path
+        model_name_or_path, checkpoint_file, data_name_or_path = map(str, paths)
+        check_files(model_name_or_path, checkpoint_file, data_name_or_path, **kwargs)
+        return TranslationHub.of(
+            super().from_pretrained(
+                model_name_or_path, checkpoint_file, data_name_or_path, **kwargs
+            )
+        )
 
     @classmethod
     def build_encoder(cls, cfg, src_dict, embed_tokens):

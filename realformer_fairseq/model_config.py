@@ -1,15 +1,19 @@
 """What a user can set: fairseq's Transformer configuration and our own options."""
 
 import argparse
+import difflib
+import functools
 import re
 from dataclasses import dataclass, field
+from typing import FrozenSet, Iterable
 
 from fairseq.dataclass import ChoiceEnum
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.models.transformer import TransformerConfig
+from fairseq.models.transformer.transformer_legacy import base_architecture
 
 from .command_line import flag
-from .residual_attention import RESIDUAL_ATTENTION_CHOICES
+from .residual_scores import RESIDUAL_ATTENTION_CHOICES
 from .sublayer_scaling import SUBLAYER_SCALING_CHOICES
 
 CHAINS = ("encoder", "decoder", "cross")
@@ -109,12 +113,44 @@ class RealFormerConfig(TransformerConfig):
             )
 
 
+@functools.cache
+def option_names() -> FrozenSet[str]:
+    """Every option of the model, with underscores."""
+    parser = argparse.ArgumentParser(add_help=False)
+    add_arguments(parser)
+    defaults = argparse.Namespace()
+    base_architecture(defaults)  # has a few that no flag sets
+    return frozenset([*vars(defaults), *(action.dest for action in parser._actions)])
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Refuse options that the model does not have, where no parser has done so.
+
+    Args:
+        names: keys of ``model`` in a YAML file
+
+    Raises:
+        ValueError: naming the first of them, and what may have been meant
+    """
+    for name in names:
+        if name in option_names() or name in ("_name", "arch"):
+            continue
+        close = difflib.get_close_matches(name, option_names(), n=1)
+        meant = f" (is model.{close[0]} meant?)" if close else ""
+        raise ValueError(f"model.{name}: a realformer model has no such option{meant}")
+
+
 def add_arguments(parser) -> None:
     """Add every option of fairseq's Transformer and our own, without defaults.
 
     The architectures hold the defaults, as for fairseq's ``transformer``.
     """
     gen_parser_from_dataclass(parser, TransformerConfig(), delete_default=True, with_prefix="")
+    add_own_arguments(parser)
+
+
+def add_own_arguments(parser) -> None:
+    """Add the options that fairseq's Transformer does not have."""
     parser.add_argument(
         "--residual-attention",
         choices=RESIDUAL_ATTENTION_CHOICES,

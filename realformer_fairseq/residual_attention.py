@@ -1,112 +1,27 @@
-"""Multi-head attention whose scores are carried from layer to layer.
+"""Multi-head attention that takes the scores of the layer below and returns its own.
 
-RealFormer (He et al. 2020, arXiv 2012.11747, section 3): ``S_l = Q_l K_l^T / sqrt(d_k) + S_{l-1}``,
-``P_l = softmax(S_l + mask)``. ``sum`` carries this sum. ``mean`` carries the running mean of the
-fresh scores, which section 4.2 uses for all of machine translation. A mask never enters the chain.
-
-This file holds the attention and the arithmetic of the chain. Threading scores through a stack of
-layers is the business of ``encoder.py`` and ``decoder.py``.
+RealFormer (He et al. 2020, arXiv 2012.11747, section 3). The arithmetic of the scores is in
+``residual_scores.py``. Threading scores through a stack of layers is the business of ``encoder.py``
+and ``decoder.py``.
 """
 
 from typing import Dict, Optional, Tuple
 
 import torch
 from fairseq.modules import MultiheadAttention
-from torch import Tensor
+from torch import Tensor, nn
 
-RESIDUAL_ATTENTION_CHOICES = ("mean", "sum", "none")
-
-
-def chain_weights(residual_attention: str, layers_traversed: int) -> Tuple[float, float]:
-    """Weights of the carried and of the fresh scores in one layer.
-
-    Args:
-        residual_attention: ``mean``, ``sum`` or ``none``
-        layers_traversed: layers of this chain that were computed before this one
-
-    Returns:
-        ``(carry, fresh)`` such that ``scores = carry * previous + fresh * q k^T / sqrt(d_k)``
-    """
-    if layers_traversed == 0 or residual_attention == "none":
-        return 0.0, 1.0
-    if residual_attention == "sum":
-        return 1.0, 1.0
-    return layers_traversed / (layers_traversed + 1), 1.0 / (layers_traversed + 1)
-
-
-def chained_scores(
-    q: Tensor,
-    k: Tensor,
-    previous_scores: Optional[Tensor],
-    scaling: float,
-    residual_attention: str,
-    layers_traversed: int,
-) -> Tensor:
-    """Attention scores before mask and softmax, with the scores of the layers below in them.
-
-    Args:
-        q: queries ``(B * heads, T, head_dim)``
-        k: keys ``(B * heads, S, head_dim)``
-        previous_scores: what this function returned in the layer below, ``(B * heads, T, S)``,
-            or None in the first layer and outside a chain
-        scaling: ``1 / sqrt(head_dim)``
-
-    Returns:
-        scores ``(B * heads, T, S)``, of the type of ``q``; a ``sum`` in half precision is float32,
-        since its magnitude grows with depth past what a half can resolve
-    """
-    if previous_scores is None:
-        layers_traversed = 0
-    carry, fresh = chain_weights(residual_attention, layers_traversed)
-    half = q.dtype == torch.float16 or q.dtype == torch.bfloat16
-    in_float32 = half and residual_attention == "sum"
-    if previous_scores is None or in_float32:
-        scores = torch.bmm(q * (fresh * scaling), k.transpose(1, 2))
-        if in_float32:
-            scores = scores.float()
-        return scores if previous_scores is None else scores + previous_scores
-    return torch.baddbmm(previous_scores, q, k.transpose(1, 2), beta=carry, alpha=fresh * scaling)
-
-
-def attention_probabilities(
-    scores: Tensor,
-    attn_mask: Optional[Tensor],
-    key_padding_mask: Optional[Tensor],
-    lowest: float = torch.finfo(torch.float32).min,
-) -> Tensor:
-    """Masked softmax over the keys, in float32.
-
-    A masked score becomes the lowest finite number instead of minus infinity: the probabilities
-    are the same, and a row with nothing left to attend to is uniform instead of NaN.
-
-    Args:
-        scores: ``(B * heads, T, S)``
-        attn_mask: additive mask ``(T, S)``, for example the decoder's future mask
-        key_padding_mask: ``(B, S)``, true (or non-zero) at padding
-        lowest: what a masked score becomes; an argument because TorchScript knows no ``finfo``
-
-    Returns:
-        float32 probabilities ``(B * heads, T, S)``
-    """
-    scores = scores.float()
-    if attn_mask is not None:
-        scores = scores + attn_mask.float().clamp(min=lowest)
-    if key_padding_mask is not None:
-        batch, src_len = key_padding_mask.size()
-        tgt_len = scores.size(1)
-        scores = scores.view(batch, -1, tgt_len, src_len).masked_fill(
-            key_padding_mask.to(torch.bool).unsqueeze(1).unsqueeze(2), lowest
-        )
-        scores = scores.view(-1, tgt_len, src_len)
-    return torch.softmax(scores, dim=-1)
+from .decoding_cache import reordered_with_room
+from .linear import Linear, linear
+from .residual_scores import additive_mask, attention_probabilities, chained_scores
 
 
 class ResidualMultiheadAttention(MultiheadAttention):
     """fairseq's ``MultiheadAttention`` with scores handed in and out.
 
-    Parameters, initialisation and the layout of the incremental cache (K, V and the padding mask,
-    nothing else) are fairseq's. Scores are an argument and a return value, never module state, so
-    that activation checkpointing, DDP and beam reordering have nothing to know about them.
+    Parameters and initialisation are fairseq's. Scores are an argument and a return value, never
+    module state, so that activation checkpointing, DDP and beam reordering have nothing to know
+    about them.
 
     Args:
         embed_dim: ``C``
@@ -129,6 +44,15 @@ class ResidualMultiheadAttention(MultiheadAttention):
             raise ValueError("add_bias_kv and add_zero_attn are not supported")
         super().__init__(embed_dim, num_heads, **kwargs)
         self.residual_attention = residual_attention
+        self.packed: Optional[nn.Module] = None
+        self._packed_stamp = None
+        self._packed_weights = None
+
+    def train(self, mode: bool = True):
+        """Also forgets the packed weights: optimizers write to ``p.data`` behind torch's back."""
+        self._packed_stamp = None
+        self._packed_weights = None
+        return super().train(mode)
 
     def forward(
         self,
@@ -143,6 +67,7 @@ class ResidualMultiheadAttention(MultiheadAttention):
         need_head_weights: bool = False,
         previous_scores: Optional[Tensor] = None,
         layers_traversed: int = 0,
+        beam: int = 1,
     ) -> Tuple[Tensor, Optional[Tensor], Optional[Tensor]]:
         """Attend.
 
@@ -153,29 +78,51 @@ class ResidualMultiheadAttention(MultiheadAttention):
             static_kv: keys and values do not change over the steps (attention to the encoder)
             attn_mask: additive ``(T, S)``
             need_head_weights: return the probabilities of each head instead of their mean
-            previous_scores: of the layer below, ``(B * heads, T, S)``
+            previous_scores: of the layer below, of the shape of the scores returned
             layers_traversed: layers of this stack computed before this one
+            beam: so many neighbours in the batch have the same keys and values. With
+                ``static_kv`` they are kept and read once for all of them
 
         Returns:
             output ``(T, B, C)``; probabilities ``(B, T, S)``, or ``(heads, B, T, S)`` with
             ``need_head_weights``, or None; unmasked scores ``(B * heads, T, S)`` for the layer
-            above, or None where no chain is carried
+            above, or None where no chain is carried. Where the encoder's keys are kept once for
+            the beams of a sentence, these are queries of one sentence:
+            ``(B / beam * heads, beam * T, S)``
         """
         tgt_len, batch, _ = query.size()
-        q = self._split_heads(self.q_proj(query))
-        k, v, key_padding_mask = self._keys_and_values(
-            key, value, key_padding_mask, incremental_state, static_kv
-        )
+        if incremental_state is None:
+            assert key is not None and value is not None
+            q = self._split_heads(self.q_proj(query))
+            k, v = self._split_heads(self.k_proj(key)), self._split_heads(self.v_proj(value))
+            mask = additive_mask(attn_mask, key_padding_mask)
+            beam = 1
+        elif static_kv:
+            k, v, mask = self._keys_of_encoder(
+                key, value, key_padding_mask, incremental_state, beam
+            )
+            beam = batch * self.num_heads // k.size(0)
+            q = self._fold_beams(self.q_proj(query), beam)
+        else:
+            q, k, v, key_padding_mask = self._keys_so_far(
+                query, key, value, key_padding_mask, incremental_state
+            )
+            mask = additive_mask(attn_mask, key_padding_mask)
+            beam = 1
         scores = chained_scores(
             q, k, previous_scores, self.scaling, self.residual_attention, layers_traversed
         )
-        probabilities = attention_probabilities(scores, attn_mask, key_padding_mask)
+        probabilities = attention_probabilities(scores, mask, self.num_heads)
         # (B * heads, T, S) x (B * heads, S, head_dim) -> (B * heads, T, head_dim) -> (T, B, C)
         attn = torch.bmm(self.dropout_module(probabilities.type_as(v)), v)
+        if beam > 1:
+            attn = self._unfold_beams(attn, beam)
         attn = self.out_proj(attn.transpose(0, 1).reshape(tgt_len, batch, -1))
 
         weights: Optional[Tensor] = None
         if need_weights or need_head_weights:
+            if beam > 1:
+                probabilities = self._unfold_beams(probabilities, beam)
             weights = probabilities.view(batch, self.num_heads, tgt_len, -1).transpose(0, 1)
             if not need_head_weights:
                 weights = weights.mean(dim=0)
@@ -189,52 +136,130 @@ class ResidualMultiheadAttention(MultiheadAttention):
         length, batch, _ = x.size()
         return x.reshape(length, batch * self.num_heads, self.head_dim).transpose(0, 1)
 
-    def _keys_and_values(
+    def _fold_beams(self, x: Tensor, beam: int) -> Tensor:
+        """``(T, B, C)`` to ``(B / beam * heads, beam * T, head_dim)``."""
+        if beam == 1:
+            return self._split_heads(x)
+        length, batch, _ = x.size()
+        x = x.reshape(length, batch // beam, beam, self.num_heads, self.head_dim)
+        return x.permute(1, 3, 2, 0, 4).reshape(-1, beam * length, self.head_dim)
+
+    def _unfold_beams(self, x: Tensor, beam: int) -> Tensor:
+        """``(B / beam * heads, beam * T, any)`` to ``(B * heads, T, any)``."""
+        x = x.view(-1, self.num_heads, beam, x.size(1) // beam, x.size(2))
+        return x.transpose(1, 2).flatten(0, 2)
+
+    def _keys_so_far(
         self,
+        query: Tensor,
         key: Optional[Tensor],
         value: Optional[Tensor],
         key_padding_mask: Optional[Tensor],
-        incremental_state: Optional[Dict[str, Dict[str, Optional[Tensor]]]],
-        static_kv: bool,
-    ) -> Tuple[Tensor, Tensor, Optional[Tensor]]:
-        """Project keys and values, or take them from the cache, and keep the cache up to date.
+        incremental_state: Dict[str, Dict[str, Optional[Tensor]]],
+    ) -> Tuple[Tensor, Tensor, Tensor, Optional[Tensor]]:
+        """Project, and put this step's keys and values behind those of the steps before.
 
-        The cache has fairseq's layout, ``(B, heads, S, head_dim)``.
+        Returns:
+            queries ``(B * heads, T, head_dim)``; keys and values ``(B * heads, S, head_dim)``;
+            padding mask ``(B, S)`` or None
         """
-        saved_state: Dict[str, Optional[Tensor]] = {}
-        if incremental_state is not None:
-            saved_state = self._get_input_buffer(incremental_state)
-        previous_key = saved_state.get("prev_key")
-        previous_value = saved_state.get("prev_value")
-
-        if static_kv and previous_key is not None and previous_value is not None:
-            k, v = previous_key.flatten(0, 1), previous_value.flatten(0, 1)
-            batch = previous_key.size(0)
-        else:
-            assert key is not None and value is not None
-            k, v = self._split_heads(self.k_proj(key)), self._split_heads(self.v_proj(value))
-            batch = key.size(1)
-            if previous_key is not None and previous_value is not None:
-                k = torch.cat([previous_key.flatten(0, 1), k], dim=1)
-                v = torch.cat([previous_value.flatten(0, 1), v], dim=1)
-        if incremental_state is None:
-            return k, v, key_padding_mask
-
+        assert key is not None and value is not None
+        q, keys_values = self._project_step(query, key, value)
+        state = self._get_input_buffer(incremental_state)
         previous_mask: Optional[Tensor] = None
-        if "prev_key_padding_mask" in saved_state:
-            previous_mask = saved_state["prev_key_padding_mask"]
+        if "prev_key_value" in state:
+            cached, room = state["prev_key_value"], state["room"]
+            assert cached is not None
+            if room is not None and keys_values.size(0) == 1:
+                room[-1:] = keys_values
+                keys_values = room
+            else:
+                keys_values = torch.cat([cached, keys_values])
+            previous_mask = state["prev_key_padding_mask"]
+        length, _, batch, _ = keys_values.size()
         key_padding_mask = self._append_prev_key_padding_mask(
             key_padding_mask=key_padding_mask,
             prev_key_padding_mask=previous_mask,
             batch_size=batch,
-            src_len=k.size(1),
-            static_kv=static_kv,
+            src_len=length,
+            static_kv=False,
         )
-        saved_state["prev_key"] = k.view(batch, self.num_heads, -1, self.head_dim)
-        saved_state["prev_value"] = v.view(batch, self.num_heads, -1, self.head_dim)
-        saved_state["prev_key_padding_mask"] = key_padding_mask
-        self._set_input_buffer(incremental_state, saved_state)
-        return k, v, key_padding_mask
+        state["prev_key_value"] = keys_values
+        state["room"] = None
+        state["prev_key_padding_mask"] = key_padding_mask
+        self._set_input_buffer(incremental_state, state)
+        k, v = self._split_heads(keys_values[:, 0]), self._split_heads(keys_values[:, 1])
+        return self._split_heads(q), k, v, key_padding_mask
+
+    def _project_step(self, query: Tensor, key: Tensor, value: Tensor) -> Tuple[Tensor, Tensor]:
+        """Queries ``(T, B, C)``, and keys and values ``(S, 2, B, C)``, of one step."""
+        if not torch.jit.is_scripting() and self._can_pack():
+            q, k, v = self._packed_projection(query).chunk(3, dim=-1)
+        else:
+            q, k, v = self.q_proj(query), self.k_proj(key), self.v_proj(value)
+        return q, torch.stack([k, v], dim=1)
+
+    @torch.jit.unused
+    def _can_pack(self) -> bool:
+        """Whether queries, keys and values can come from one product, with weights kept aside."""
+        if not self.self_attention or torch.is_grad_enabled():
+            return False
+        return self.packed is not None or all(type(p) in (Linear, nn.Linear) for p in self._qkv())
+
+    @torch.jit.unused
+    def _qkv(self):
+        return self.q_proj, self.k_proj, self.v_proj
+
+    @torch.jit.unused
+    def _packed_projection(self, x: Tensor) -> Tensor:
+        """Queries, keys and values ``(T, B, 3 C)``."""
+        if self.packed is not None:
+            return self.packed(x)
+        parameters = [p.weight for p in self._qkv()] + [p.bias for p in self._qkv()]
+        stamp = [(p.data_ptr(), p._version, p.dtype) for p in parameters]
+        if self._packed_weights is None or self._packed_stamp != stamp:
+            self._packed_stamp = stamp
+            self._packed_weights = torch.cat(parameters[:3]), torch.cat(parameters[3:])
+        return linear(x, *self._packed_weights)
+
+    @torch.jit.unused
+    def pack_projections(self, make_layer) -> None:
+        """Have one layer make queries, keys and values in incremental decoding, from now on.
+
+        Args:
+            make_layer: takes weight ``(3 C, C)`` and bias ``(3 C,)``
+        """
+        weights, biases = ([getattr(p, n) for p in self._qkv()] for n in ("weight", "bias"))
+        self.packed = make_layer(torch.cat(weights), torch.cat(biases))
+
+    def _keys_of_encoder(
+        self,
+        key: Optional[Tensor],
+        value: Optional[Tensor],
+        key_padding_mask: Optional[Tensor],
+        incremental_state: Dict[str, Dict[str, Optional[Tensor]]],
+        beam: int,
+    ) -> Tuple[Tensor, Tensor, Optional[Tensor]]:
+        """Project keys and values at the first step, and keep them, once for ``beam`` neighbours.
+
+        Returns:
+            keys and values ``(kept * heads, S, head_dim)``; additive mask ``(kept, 1, 1, S)`` or
+            None
+        """
+        state = self._get_input_buffer(incremental_state)
+        if "prev_key" not in state:
+            assert key is not None and value is not None
+            key, value = key[:, ::beam], value[:, ::beam]
+            if key_padding_mask is not None:
+                key_padding_mask = key_padding_mask[::beam]
+            kept = (key.size(1), self.num_heads, -1, self.head_dim)
+            state["prev_key"] = self._split_heads(self.k_proj(key)).reshape(kept)
+            state["prev_value"] = self._split_heads(self.v_proj(value)).reshape(kept)
+            state["mask"] = additive_mask(None, key_padding_mask)
+            self._set_input_buffer(incremental_state, state)
+        k, v = state["prev_key"], state["prev_value"]
+        assert k is not None and v is not None
+        return k.flatten(0, 1), v.flatten(0, 1), state["mask"]
 
     @torch.jit.export
     def reorder_incremental_state(
@@ -242,18 +267,38 @@ class ResidualMultiheadAttention(MultiheadAttention):
         incremental_state: Optional[Dict[str, Dict[str, Optional[Tensor]]]],
         new_order: Tensor,
     ):
-        """Bring the cache into a new order of the batch.
-
-        Differs from fairseq-fixed, which leaves the keys of cross-attention where they are unless
-        the size of the batch changes. That is right for the beams of one sentence only.
+        """Bring what is kept into a new order.
 
         Args:
-            new_order: ``(new batch,)``, which entry of the old batch each new one continues
+            new_order: which entry of what is kept each new one continues. That is the batch, or,
+                where the encoder's keys are kept once a sentence, the sentences
         """
-        saved_state = self._get_input_buffer(incremental_state)
-        for name, cached in saved_state.items():
-            if cached is not None:
-                saved_state[name] = cached.index_select(0, new_order)
-        if len(saved_state) > 0:
-            incremental_state = self._set_input_buffer(incremental_state, saved_state)
+        state = self._get_input_buffer(incremental_state)
+        for name, cached in state.items():
+            if name == "prev_key_value" and cached is not None:
+                self._reorder_keys_values(state, cached, new_order)
+            elif name != "room" and cached is not None:
+                state[name] = cached.index_select(0, new_order)
+        if len(state) > 0:
+            incremental_state = self._set_input_buffer(incremental_state, state)
         return incremental_state
+
+    def _reorder_keys_values(
+        self, state: Dict[str, Optional[Tensor]], keys_values: Tensor, new_order: Tensor
+    ):
+        if torch.is_grad_enabled():  # index_select(out=...) cannot be differentiated
+            state["room"] = None
+            state["prev_key_value"] = keys_values.index_select(2, new_order)
+        else:
+            grown = reordered_with_room(keys_values, new_order)
+            state["room"] = grown
+            state["prev_key_value"] = grown[:-1]
+
+    def kept_keys(
+        self, incremental_state: Dict[str, Dict[str, Optional[Tensor]]]
+    ) -> Optional[Tensor]:
+        """What is kept of the keys: ``(S, 2, B, C)`` with the values in self-attention,
+        ``(kept, heads, S, head_dim)`` in attention to the encoder; None before the first step."""
+        state = self._get_input_buffer(incremental_state)
+        name = "prev_key" if self.encoder_decoder_attention else "prev_key_value"
+        return state[name] if name in state else None  # noqa: SIM401  TorchScript wants it so

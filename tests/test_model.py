@@ -18,6 +18,7 @@ from models import (
 )
 
 from realformer_fairseq.architectures import ARCHITECTURES
+from realformer_fairseq.encoder_layer import FAST_PATH_PARAMETERS
 
 # Options under which a realformer without residual scores is fairseq's Transformer.
 VARIANTS = {
@@ -34,6 +35,11 @@ VARIANTS = {
     "no cross-attention": dict(no_cross_attention=True),
     "gelu": dict(activation_fn="gelu"),
 }
+
+
+def without_second_set(names):
+    """Parameters without those that only fairseq 0.12.2's Transformer has, and never trains."""
+    return {name for name in names if name.split(".")[-1] not in FAST_PATH_PARAMETERS}
 
 
 @pytest.mark.parametrize("training", [False, True], ids=["eval", "train"])
@@ -60,10 +66,11 @@ def test_none_equals_fairseqs_transformer(options, training):
 @pytest.mark.parametrize("mode", MODES)
 def test_initialisation_is_fairseqs(mode):
     vanilla, ours = build("transformer", seed=5), build(seed=5, residual_attention=mode)
-    ours_state = ours.state_dict()
-    assert vanilla.state_dict().keys() == ours_state.keys()
-    for name, value in vanilla.state_dict().items():
-        assert torch.equal(value, ours_state[name]), name
+    state, ours_state = vanilla.state_dict(), ours.state_dict()
+    assert without_second_set(state) == ours_state.keys()
+    for name, value in ours_state.items():
+        if not name.endswith("_float_tensor"):  # of fairseq 0.12.2: only its type is used
+            assert torch.equal(value, state[name]), name
 
 
 def test_residual_scores_change_the_output():
@@ -104,7 +111,8 @@ def test_every_parameter_gets_a_gradient(mode, name):
     the encoder without cross-attention, the output without the adaptive softmax's criterion."""
     without = parameters_without_gradient(build(residual_attention=mode, **VARIANTS[name]))
     if name in ("no cross-attention", "adaptive softmax"):
-        assert without == parameters_without_gradient(build("transformer", **VARIANTS[name]))
+        vanilla = build("transformer", **VARIANTS[name])
+        assert without == without_second_set(parameters_without_gradient(vanilla))
     else:
         assert without == set()
 

@@ -4,8 +4,9 @@ import pytest
 import torch
 from models import MODES, PAD, batch, build, logits, without_dropout
 
-from realformer_fairseq.residual_attention import (
-    ResidualMultiheadAttention,
+from realformer_fairseq.residual_attention import ResidualMultiheadAttention
+from realformer_fairseq.residual_scores import (
+    additive_mask,
     attention_probabilities,
     chain_weights,
     chained_scores,
@@ -98,7 +99,7 @@ def test_fully_masked_row_is_uniform_and_has_finite_gradients():
     everything = torch.ones(1, 4, dtype=torch.bool)
     infinite = torch.full((3, 4), float("-inf"))
     for mask, padding in ((None, everything), (infinite, None), (infinite, everything)):
-        probabilities = attention_probabilities(scores, mask, padding)
+        probabilities = attention_probabilities(scores, additive_mask(mask, padding), 2)
         torch.testing.assert_close(probabilities, torch.full((2, 3, 4), 0.25))
         (gradient,) = torch.autograd.grad(probabilities.pow(2).sum(), scores)
         assert gradient.isfinite().all()

@@ -1,0 +1,88 @@
+"""Which Python, torch and fairseq the plugin runs on, checked when it is imported.
+
+Without this check a combination that cannot work ends in a traceback from deep within fairseq.
+"""
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from typing import Optional, Tuple
+
+OLDEST_PYTHON = (3, 9)
+OLDEST_TORCH = (2, 6)  # before, there is no loading a fairseq checkpoint without running its code
+OLDEST_FAIRSEQ = (0, 12)
+ACCEPTED = (
+    "realformer_fairseq needs Python 3.9 or later, torch 2.6 or later, and fairseq 0.12.2 on"
+    " Python 3.9 and 3.10, ve-fairseq 0.12.3 on 3.11, fairseq-fixed 0.12.3.1 on 3.12"
+)
+
+
+def release(version: str) -> Tuple[int, ...]:
+    """``(2, 13)`` of ``2.13.0+cpu``. What has no number is taken for new enough."""
+    match = re.match(r"(\d+)\.(\d+)", version)
+    return tuple(map(int, match.groups())) if match else (sys.maxsize,)
+
+
+def python_version() -> str:
+    return "Python {}.{}.{}".format(*sys.version_info[:3])
+
+
+def is_installed(package: str) -> bool:
+    """Without importing it. A folder of that name, such as a clone of fairseq, is no package."""
+    spec = importlib.util.find_spec(package)
+    return spec is not None and spec.origin is not None
+
+
+def fairseq_version() -> str:
+    """Of the installed fairseq, which may be one that does not import here."""
+    folder = Path(importlib.util.find_spec("fairseq").origin).parent
+    for name in ("version.txt", "version.py"):
+        if (folder / name).is_file():
+            return (folder / name).read_text("utf-8").split("=")[-1].strip().strip("\"'")
+    return "(version unknown)"
+
+
+def import_failure(package: str) -> Optional[str]:
+    """Import ``package``; what went wrong, on one line, or None."""
+    try:
+        __import__(package)  # unlike importlib's, seen by -X importtime
+    except Exception as error:  # old releases fail on new Pythons in many ways
+        reason = str(error).split("\n")[0]
+        return f"does not import on {python_version()} ({type(error).__name__}: {reason})"
+    return None
+
+
+def why_unsupported() -> Optional[str]:
+    """What is missing or too old, with the version found; None if all is well."""
+    if sys.version_info[:2] < OLDEST_PYTHON:
+        return f"this is {python_version()}"
+    for package in ("torch", "fairseq"):
+        if not is_installed(package):
+            return f"{package} is not installed for {python_version()}"
+    failure = import_failure("torch")
+    if failure:
+        return f"the installed torch {failure}"
+    torch_version = sys.modules["torch"].__version__
+    if release(torch_version) < OLDEST_TORCH:
+        return f"this is torch {torch_version}"
+    if release(fairseq_version()) < OLDEST_FAIRSEQ:
+        return f"this is fairseq {fairseq_version()}"
+    failure = import_failure("fairseq")
+    return f"fairseq {fairseq_version()} {failure}" if failure else None
+
+
+def check_versions() -> None:
+    """Refuse to go on with a Python, torch or fairseq that the plugin cannot run on.
+
+    Raises:
+        SystemExit: in one of fairseq's commands, whose user is told by one line
+        ImportError: in any other Python program, with the same line
+    """
+    reason = why_unsupported()
+    if reason is None:
+        return
+    program = Path(sys.argv[0] if sys.argv else "")
+    if program.name.startswith("fairseq-") or program.parent.name == "fairseq_cli":
+        sys.exit(f"{program.name}: {reason}: {ACCEPTED}")
+    raise ImportError(f"{reason}: {ACCEPTED}")

@@ -1,0 +1,264 @@
+"""Features of fairseq's Transformer one by one, in a model: equal to fairseq's, or to another way
+of computing the same."""
+
+import copy
+import io
+
+import pytest
+import torch
+from conftest import PROJECT
+from fairseq.checkpoint_utils import load_model_ensemble_and_task
+from fairseq.sequence_generator import SequenceGenerator
+from models import (
+    EOS,
+    MODES,
+    PAD,
+    TASK,
+    arguments,
+    batch,
+    build,
+    build_with_weights_of,
+    logits,
+    without_dropout,
+)
+
+# Besides those of test_model.py: options under which `none` is fairseq's Transformer.
+VARIANTS = {
+    "adaptive input and softmax": dict(adaptive_input=True, adaptive_softmax_cutoff="10,20"),
+    "adaptive softmax factor": dict(adaptive_softmax_cutoff="10", adaptive_softmax_factor=2),
+    "narrow output": dict(decoder_output_dim=12),
+    "NormFormer": dict(scale_attn=True, scale_fc=True, scale_heads=True, scale_resids=True),
+    "Pre-LN without the last norm": dict(
+        encoder_normalize_before=True, decoder_normalize_before=True, no_decoder_final_norm=True
+    ),
+    "one embedding": dict(merge_src_tgt_embed=True),
+    "quant-noise": dict(quant_noise_pq=0.5),
+    "LayerDrop": dict(encoder_layerdrop=0.5, decoder_layerdrop=0.5),
+    "unequal depth": dict(encoder_layers=5, decoder_layers=1),
+    "tanh": dict(activation_fn="tanh"),
+}
+
+
+def pair(**options):
+    """fairseq's Transformer, and ours with its weights and without residual scores."""
+    vanilla = build("transformer", **options)
+    return vanilla, build_with_weights_of(vanilla, residual_attention="none", **options)
+
+
+def assert_close(actual, expected):
+    torch.testing.assert_close(actual, expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_none_equals_fairseqs_transformer(name):
+    source, previous = batch()
+    vanilla, ours = (model.eval() for model in pair(**VARIANTS[name]))
+    assert_close(logits(ours, source, previous), logits(vanilla, source, previous))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_layerdrop_drops_the_layers_that_fairseq_drops(seed):
+    options = dict(encoder_layers=6, encoder_layerdrop=0.5, decoder_layerdrop=0.5)
+    found = []
+    for model in pair(**options):
+        without_dropout(model)
+        for stack in (model.encoder, model.decoder):
+            stack.layers.p = 0.5
+        torch.manual_seed(seed)
+        found.append(logits(model, *batch()))
+    assert_close(found[1], found[0])
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_offloaded_activations_give_the_same_gradients(mode):
+    plain = without_dropout(build(residual_attention=mode))
+    saving = build_with_weights_of(plain, residual_attention=mode, offload_activations=True)
+    assert saving.cfg.checkpoint_activations
+    for model in (plain, without_dropout(saving)):
+        logits(model, *batch()).pow(2).mean().backward()
+    expected = {name: p.grad for name, p in plain.named_parameters()}
+    for name, parameter in saving.named_parameters():
+        torch.testing.assert_close(parameter.grad, expected[name], msg=name)
+
+
+@pytest.mark.parametrize("option", ["checkpoint_activations", "offload_activations"])
+@pytest.mark.parametrize("mode", ["mean", "sum"])
+def test_recomputed_layers_have_the_dropout_they_had(option, mode):
+    """The second forward pass of a layer must draw the random numbers of the first."""
+    plain = build(residual_attention=mode, dropout=0.3, attention_dropout=0.3)
+    other = build_with_weights_of(
+        plain, residual_attention=mode, dropout=0.3, attention_dropout=0.3, **{option: True}
+    )
+    for model in (plain, other):
+        model.train()
+        torch.manual_seed(4)
+        logits(model, *batch()).pow(2).mean().backward()
+    expected = {name: p.grad for name, p in plain.named_parameters()}
+    for name, parameter in other.named_parameters():
+        torch.testing.assert_close(parameter.grad, expected[name], msg=name)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_layers_to_keep_are_taken_from_a_deeper_checkpoint(mode):
+    deep = build(residual_attention=mode, encoder_layerdrop=0.5, decoder_layerdrop=0.5)
+    options = dict(residual_attention=mode, encoder_layers_to_keep="0,2")
+    kept = build(seed=9, decoder_layers_to_keep="1", **options).eval()
+    args = arguments(decoder_layers_to_keep="1", **options)
+    kept.load_state_dict(deep.state_dict(), strict=True, model_cfg=args)
+    expected = {}
+    for name, value in deep.state_dict().items():
+        stack, _, rest = name.partition(".layers.")
+        place = {("encoder", "0"): 0, ("encoder", "2"): 1, ("decoder", "1"): 0}
+        number, _, rest = rest.partition(".")
+        if not number:
+            expected[name] = value
+        elif (stack, number) in place:
+            expected[f"{stack}.layers.{place[stack, number]}.{rest}"] = value
+    shallow = build(residual_attention=mode, encoder_layers=2, decoder_layers=1).eval()
+    shallow.load_state_dict(expected)
+    assert torch.equal(logits(kept, *batch()), logits(shallow, *batch()))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_quant_noise(mode):
+    """It changes the weights in training only, and every weight still gets a gradient."""
+    plain = build(residual_attention=mode).eval()
+    noisy = build(residual_attention=mode, quant_noise_pq=0.5)
+    noisy.load_state_dict(plain.state_dict(), strict=False)
+    with torch.no_grad():  # an identity, which pq puts behind the embeddings
+        for stack in (noisy.encoder, noisy.decoder):
+            stack.quant_noise.weight.copy_(torch.eye(16))
+    assert_close(logits(noisy.eval(), *batch()), logits(plain, *batch()))
+    out = logits(without_dropout(noisy), *batch())
+    assert (out - logits(plain, *batch())).abs().max() > 0.01
+    out.pow(2).mean().backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in noisy.parameters())
+
+
+@pytest.mark.parametrize("normalize_before", [False, True])
+def test_hidden_states_are_fairseqs(normalize_before):
+    found = []
+    options = dict(
+        encoder_normalize_before=normalize_before, decoder_normalize_before=normalize_before
+    )
+    source, previous = batch()
+    for model in pair(**options):
+        encoder_out = model.eval().encoder(source, return_all_hiddens=True)
+        _, extra = model.decoder(previous, encoder_out=encoder_out)
+        found.append((encoder_out["encoder_states"], extra["inner_states"]))
+    for expected, actual in zip(*found):
+        assert len(expected) == len(actual) == 4
+        for one, other in zip(expected, actual):
+            present = one.abs().sum(-1) > 0
+            assert_close(other[present], one[present])
+
+
+ALIGNMENTS = [
+    {},
+    dict(alignment_layer=0),
+    dict(alignment_layer=1, alignment_heads=1),
+    dict(full_context_alignment=True),
+    dict(features_only=True),
+]
+
+
+@pytest.mark.parametrize("options", ALIGNMENTS, ids=map(str, ALIGNMENTS))
+def test_alignments_are_fairseqs(options):
+    source, previous = batch()
+    found = []
+    for model in pair():
+        encoder_out = model.eval().encoder(source)
+        found.append(model.decoder(previous, encoder_out=encoder_out, **options))
+    assert_close(found[1][0], found[0][0])
+    assert_close(found[1][1]["attn"][0], found[0][1]["attn"][0])
+
+
+def test_embeddings_of_the_source_can_be_given():
+    source, _ = batch()
+    vanilla, ours = (model.eval() for model in pair())
+    embeddings = torch.randn(3, 8, 16)
+    one, other = (m.encoder(source, token_embeddings=embeddings) for m in (vanilla, ours))
+    assert_close(other["encoder_out"][0], one["encoder_out"][0])
+
+
+def uneven_batch(left_pad):
+    """Sources of 1, 2, 9 and 40 tokens, padded on one side."""
+    torch.manual_seed(2)
+    sentences = []
+    for length in (1, 2, 9, 40):
+        sentence = torch.randint(4, len(TASK.source_dictionary), (length,))
+        sentence[-1] = EOS
+        sentences.append(sentence)
+    padded = torch.full((4, 40), PAD)
+    for row, sentence in zip(padded, sentences):
+        row[slice(-len(sentence), None) if left_pad else slice(len(sentence))] = sentence
+    return padded, sentences
+
+
+def generate(models, source, beam=3):
+    generator = SequenceGenerator(models, TASK.target_dictionary, beam_size=beam, max_len_b=8)
+    sample = {"net_input": {"src_tokens": source, "src_lengths": source.ne(PAD).sum(1)}}
+    with torch.no_grad():
+        return generator.generate(models, sample)
+
+
+@pytest.mark.parametrize("left_pad", [True, False], ids=["left", "right"])
+@pytest.mark.parametrize("mode", MODES)
+def test_sentences_of_very_different_lengths(mode, left_pad):
+    model = build(residual_attention=mode).eval()
+    padded, sentences = uneven_batch(left_pad)
+    together = generate([model], padded)
+    for sentence, hypotheses in zip(sentences, together):
+        (alone,) = generate([model], sentence.unsqueeze(0))
+        assert len(alone) == len(hypotheses) == 3
+        for one, other in zip(alone, hypotheses):
+            assert torch.equal(one["tokens"], other["tokens"])
+            assert_close(one["positional_scores"], other["positional_scores"])
+
+
+@pytest.fixture(scope="module")
+def trained_model(trained, prepared):
+    """The model of a checkpoint, and what it is to read."""
+    checkpoint = str(trained / "checkpoint_last.pt")
+    overrides = {"data": str(prepared / "data-bin"), "user_dir": str(PROJECT)}
+    (model,), _, task = load_model_ensemble_and_task([checkpoint], overrides)
+    task.load_dataset("test")
+    dataset = task.dataset("test")
+    return model.eval(), task, dataset.collater([dataset[index] for index in range(20)])
+
+
+def test_a_trained_model_scripts_and_can_be_saved(trained_model):
+    model, _, sample = trained_model
+    inputs = tuple(sample["net_input"][n] for n in ("src_tokens", "src_lengths"))
+    inputs += (sample["net_input"]["prev_output_tokens"],)
+    scripted = torch.jit.script(copy.deepcopy(model))
+    file = io.BytesIO()
+    torch.jit.save(scripted, file)
+    file.seek(0)
+    with torch.no_grad():
+        expected = model(*inputs)[0]
+        torch.testing.assert_close(scripted(*inputs)[0], expected)
+        torch.testing.assert_close(torch.jit.load(file)(*inputs)[0], expected)
+
+
+@pytest.mark.parametrize(
+    "arch", [pytest.param("transformer", marks=pytest.mark.slow), "realformer_tiny"]
+)
+def test_the_beam_search_around_a_model_scripts(trained_model, arch):
+    """Where fairseq's does, which the first case shows."""
+    model, task, sample = trained_model
+    if arch == "transformer":
+        model = build(arch).eval()
+    dictionary = TASK.target_dictionary if arch == "transformer" else task.target_dictionary
+    source = sample["net_input"]["src_tokens"].remainder(40)
+    source = source.where(sample["net_input"]["src_tokens"].ne(PAD), torch.tensor(PAD))
+    sample = {"net_input": {"src_tokens": source, "src_lengths": source.ne(PAD).sum(1)}}
+    generator = SequenceGenerator([model], dictionary, beam_size=3, max_len_b=6)
+    scripted = torch.jit.script(copy.deepcopy(generator))
+    with torch.no_grad():
+        expected, actual = generator.forward(sample), scripted(sample)
+    for one, other in zip(expected, actual):
+        assert len(one) == len(other) == 3
+        for hypothesis, again in zip(one, other):
+            assert torch.equal(hypothesis["tokens"], again["tokens"])
+            assert_close(again["positional_scores"], hypothesis["positional_scores"])
