@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 import subprocess
+import sys
 import tempfile
 import threading
 from typing import Iterator, List, Sequence, Tuple
@@ -133,7 +134,7 @@ def search_command(args, user_dir: str, extra: List[str]) -> List[str]:
 
     Args:
         args: ``data``, ``checkpoint``, ``source_lang``, ``target_lang``, ``beam``, ``lenpen``,
-            ``max_tokens``, ``interactive``
+            ``max_tokens``, ``interactive``, ``int8``
     """
     # A hypothesis comes out when those of its whole buffer are there; a larger buffer than a batch
     # has sentences gains nothing, as lines come sorted by length.
@@ -152,7 +153,12 @@ def search_command(args, user_dir: str, extra: List[str]) -> List[str]:
         "buffer-size": buffer,
         "num-workers": 0,
     }
-    command = ["fairseq-interactive", args.data, "--remove-bpe"]
+    program = ["fairseq-interactive"]
+    if args.int8:
+        program = [sys.executable, "-m", "realformer_fairseq.int8"]
+    command = [*program, args.data, "--remove-bpe"]
     for name, value in options.items():
         command += [f"--{name}", str(value)]
+    if args.int8:
+        command.append("--cpu")
     return command + extra

@@ -116,6 +116,7 @@ def parse_args(argv: Sequence[str]):
     add("--max-tokens", type=int, default=2000, metavar="N", help="source subwords in a batch")
     add("--overlong", choices=POLICIES, default=SPLIT, help="sentences too long for the model")
     add("--moses", action="store_true", help="tokenise as for WMT'14")
+    add("--int8", action="store_true", help="on a CPU, with 8-bit integers")
     add("--interactive", action="store_true", help="line by line as it comes")
     add("--dry-run", action="store_true", help="only print fairseq's command")
     args = parser.parse_args(argv[:end])

@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# Measures training, memory and generation on a CUDA device, against fairseq's own Transformer.
+#
+#   benchmarks/gpu.sh [--device cuda|cpu] [--output FILE]
+#
+#   --device cpu    try it without a GPU: the same steps, with tiny models and batches
+#   --output FILE   keep what is printed there, too   (default: only print it)
+#
+# Training: 5,000 tokens a batch, d 512, 6-6 and 60-12 layers, and 6-6 with sentences of 250 tokens,
+# in bfloat16 and float16 autocast. Generation: beam 5, 1, 16 and 64 sentences, in float32 and
+# float16. Takes less than 6 minutes on a data centre GPU: each part has a limit of its own, and one
+# that fails or takes too long leaves the others as they are. The tables are those of
+# benchmarks/README.md.
+#
+# Example
+#
+#   benchmarks/gpu.sh --output gpu.md
+set -euo pipefail
+# shellcheck source=scripts/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../scripts/common.sh"
+
+DEVICE=cuda
+OUTPUT=/dev/null
+while [[ $# -gt 0 ]]; do
+  case "$1" in
+    -h | --help) help_text; exit ;;
+    --device) need_value "$1" $#; DEVICE="$2"; shift 2 ;;
+    --output) need_value "$1" $#; OUTPUT="$2"; shift 2 ;;
+    *) die "unknown option '$1' (-h for help)" ;;
+  esac
+done
+[[ "$DEVICE" == cuda || "$DEVICE" == cpu ]] || die "--device: '$DEVICE' is not cuda or cpu"
+: >"$OUTPUT" || die "--output '$OUTPUT': cannot write there"
+
+use_environment
+if [[ "$DEVICE" == cuda ]]; then
+  python3 -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' ||
+    die "--device cuda: torch finds no CUDA device (--device cpu tries the script without one)"
+fi
+
+part() { # seconds, module, arguments...
+  local limit="$1" status=0
+  shift
+  printf '\n%s\n\n' "$*"
+  timeout "$limit" python3 -m "$@" --device "$DEVICE" || status=$?
+  if [[ "$status" -ne 0 ]]; then
+    printf '%s: exit code %s (124: it took more than %s s)\n' "$*" "$status" "$limit"
+    touch "$FAILURE"
+  fi
+}
+
+measure() {
+  local precision
+  if [[ "$DEVICE" == cpu ]]; then
+    part 300 benchmarks.training --shapes tiny --rounds 1 --warm-up 1 --types 100 --precision bf16
+    part 300 benchmarks.generation --shapes tiny --batches 2 --rounds 1 --types 100 --length 5
+    return
+  fi
+  for precision in bf16 fp16; do
+    part 70 benchmarks.training --shapes gpu-6-6,gpu-long,gpu-60-12 --precision "$precision" \
+      --rounds 7 --warm-up 3 --types 32000
+  done
+  part 80 benchmarks.generation --shapes d512 --batches 1,16,64 --rounds 5 --types 32000
+  part 60 benchmarks.generation --shapes d512 --batches 16,64 --rounds 5 --types 32000 \
+    --precision fp16
+  part 60 benchmarks.training --shapes gpu-6-6 --contenders fairseq,mean --dropout 0 \
+    --precision bf16 --rounds 5 --warm-up 3 --types 32000
+}
+
+cd "$PROJECT"
+# A file, since what runs left of a pipe cannot set a variable.
+SCRATCH="$(mktemp -d)"
+trap 'rm -rf "$SCRATCH"' EXIT
+FAILURE="$SCRATCH/failure"
+measure 2>&1 | tee "$OUTPUT"
+[[ ! -e "$FAILURE" ]] || die "a part failed, see above"
