@@ -1,0 +1,165 @@
+"""Pictures of what attention is like, head by head, in the RealFormer paper's manner.
+
+A row for each layer, the bottom layer at the bottom; in it a violin for each head, the heads in the
+order of their medians; colours from the median, in the bins of the paper's analysis of BERT.
+"""
+
+import itertools
+from pathlib import Path
+from typing import Dict, NamedTuple, Sequence, Tuple
+
+import torch
+from torch import Tensor
+
+from .attention_statistics import LN_2, MEASURES, HeadHistograms
+
+COLOURS = ("#3b6fb6", "#e3b23c", "#c0392b")  # the colder, the sparser or the more alike
+SHAPE_BINS = 64  # of a violin
+# Inches.
+ROW_HEIGHT, FEW_ROWS_HEIGHT, HEAD_WIDTH = 0.85, 8.0, 0.75
+LEFT, RIGHT, TOP, BOTTOM = 0.65, 0.15, 0.75, 0.45  # around the violins
+LAYERS_IN_A_COLUMN = 20
+
+
+class MedianBins(NamedTuple):
+    """Between which medians the colour changes, and what the colours mean."""
+
+    low: float
+    high: float
+    names: Tuple[str, str, str]
+
+    def colour(self, median: float) -> str:
+        return COLOURS[(median >= self.low) + (median > self.high)]
+
+
+MEDIAN_BINS = {
+    "entropy": MedianBins(1.5, 4.5, ("median below 1.5", "1.5 to 4.5", "above 4.5")),
+    # In nats nothing could reach the paper's 0.75, so it must be in another unit: bits, we take it.
+    "jsd": MedianBins(
+        0.25 * LN_2,
+        0.75 * LN_2,
+        ("median below 0.25 bits (0.173 nats)", "0.25 to 0.75", "above 0.75 bits (0.520 nats)"),
+    ),
+}
+TITLES = {
+    "encoder": "encoder self-attention",
+    "decoder": "decoder self-attention",
+    "cross": "cross-attention",
+}
+
+
+def new_figure(**options):
+    """A figure that needs no display."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    return pyplot.figure(dpi=100, **options)
+
+
+def save(figure, output: Path) -> None:
+    from matplotlib import pyplot
+
+    figure.savefig(output, format="png")
+    pyplot.close(figure)
+
+
+def heading(title: str, attention: str) -> str:
+    return f"{title}: {TITLES[attention]}" if title else TITLES[attention]
+
+
+def violin_shapes(histograms: HeadHistograms, top: float) -> Tuple[Tensor, Tensor]:
+    """Outlines of the heads' distributions.
+
+    Args:
+        top: values above it are left out
+
+    Returns:
+        centres of the bins ``(SHAPE_BINS,)``; half widths ``(heads, SHAPE_BINS)``, 0.45 where a
+        head has most
+    """
+    counts = histograms.counts.cpu().double()
+    centres = (torch.arange(counts.size(1)) + 0.5) * (histograms.upper / counts.size(1))
+    places = (centres * (SHAPE_BINS / top)).long()
+    shown = places < SHAPE_BINS
+    shape = torch.zeros(len(counts), SHAPE_BINS, dtype=torch.double)
+    shape.index_add_(1, places[shown], counts[:, shown])
+    widest = shape.max(dim=1, keepdim=True).values.clamp(min=1)
+    return (torch.arange(SHAPE_BINS) + 0.5) * (top / SHAPE_BINS), 0.45 * shape / widest
+
+
+def highest_value(layers: Sequence[HeadHistograms]) -> float:
+    """Upper edge of the highest bin that anything is in."""
+    counts = torch.stack([histograms.counts.sum(dim=0) for histograms in layers]).sum(dim=0)
+    return (int(counts.nonzero().max()) + 1) * layers[0].upper / len(counts)
+
+
+def draw_layer(axes, histograms: HeadHistograms, bins: MedianBins, top: float) -> None:
+    """The violins of one layer; a black line at each median."""
+    medians = histograms.quantile(0.5).tolist()
+    centres, widths = violin_shapes(histograms, top)
+    order = sorted(range(len(medians)), key=medians.__getitem__)
+    for place, head in enumerate(order):
+        colour, width = bins.colour(medians[head]), widths[head].numpy()
+        left, right = place - width, place + width
+        axes.fill_betweenx(centres.numpy(), left, right, color=colour, linewidth=0.5)
+        axes.hlines(medians[head], place - 0.2, place + 0.2, color="black", linewidth=1)
+    for edge in (bins.low, bins.high):
+        if edge < top:
+            axes.axhline(edge, color="grey", linewidth=0.5, linestyle=":", zorder=0)
+    axes.set(xlim=(-0.6, len(medians) - 0.4), ylim=(0, top))
+    axes.set_xticks(range(len(order)), order)
+    axes.tick_params(labelsize=6, pad=1, length=2)
+
+
+def draw_distributions(
+    measure: str, attention: str, layers: Dict[int, HeadHistograms], title: str, output: Path
+) -> None:
+    """A picture of one measure for one kind of attention.
+
+    Args:
+        measure: one of ``MEDIAN_BINS``
+        attention: one of ``TITLES``
+        layers: distributions by layer, from 0 at the bottom
+        title: stands above it, before the kind of attention
+        output: PNG file
+    """
+    bins, heads = MEDIAN_BINS[measure], len(next(iter(layers.values())).counts)
+    top = LN_2 if measure == "jsd" else highest_value(list(layers.values()))
+    columns = -(-len(layers) // LAYERS_IN_A_COLUMN)
+    rows = -(-len(layers) // columns)
+    row = max(ROW_HEIGHT, min(2 * ROW_HEIGHT, FEW_ROWS_HEIGHT / rows))
+    width, height = columns * max(6.0, HEAD_WIDTH * heads + 1), row * rows + TOP + BOTTOM
+    figure = new_figure(figsize=(width, height))
+    panels = figure.subplots(rows, columns, squeeze=False)
+    places = panels[::-1].T.flat  # up each column, from the left one to the right
+    for axes, layer in itertools.zip_longest(places, sorted(layers)):
+        if layer is None:
+            axes.axis("off")
+            continue
+        draw_layer(axes, layers[layer], bins, top)
+        axes.set_ylabel(f"layer {layer}", fontsize=8)
+    for axes in panels[-1]:
+        axes.set_xlabel("heads, in the order of their medians", fontsize=8)
+    add_heading(figure, f"{heading(title, attention)}\n{MEASURES[measure].label}", bins)
+    edges = LEFT / width, BOTTOM / height, 1 - RIGHT / width, 1 - TOP / height
+    figure.subplots_adjust(*edges, wspace=0.15, hspace=0.2)
+    save(figure, output)
+
+
+def add_heading(figure, text: str, bins: MedianBins) -> None:
+    """Title, and below it what the colours mean."""
+    from matplotlib.patches import Patch
+
+    inch = 1 / figure.get_figheight()
+    figure.suptitle(text, fontsize=9, y=1 - 0.08 * inch)
+    figure.legend(
+        [Patch(color=colour) for colour in COLOURS],
+        bins.names,
+        loc="upper center",
+        bbox_to_anchor=(0.5, 1 - 0.42 * inch),
+        ncol=3,
+        fontsize=7,
+        frameon=False,
+    )

@@ -1,0 +1,360 @@
+"""Entropy and divergence of attention, and the command that measures them."""
+
+import csv
+import math
+
+import pytest
+import torch
+from commands import error_of
+from conftest import PROJECT, run
+from models import PAD, batch, build, build_with_weights_of, logits
+
+from realformer_fairseq import attention_analysis
+from realformer_fairseq.attention_map import attention_of_sentence, plain, tokens_of_sentence
+from realformer_fairseq.attention_plots import COLOURS, MEDIAN_BINS
+from realformer_fairseq.attention_recorder import AttentionRecorder
+from realformer_fairseq.attention_statistics import (
+    BINS,
+    LN_2,
+    AttentionStatistics,
+    HeadHistograms,
+    entropy,
+    jensen_shannon_divergence,
+)
+from realformer_fairseq.checkpoint_loading import allow_fairseq_checkpoints
+from realformer_fairseq.command_line import UserError
+from realformer_fairseq.trained_model import load_model, load_split
+
+SCRIPT = PROJECT / "scripts/analyze_attention.sh"
+PNG = b"\x89PNG"
+
+
+def random_probabilities(*shape, seed=1):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(shape, generator=generator).mul(2).softmax(-1)
+
+
+def table_of(statistics, tmp_path):
+    attention_analysis.write_table(statistics, tmp_path / "table.csv")
+    return read_table(tmp_path / "table.csv")
+
+
+def read_table(path):
+    """Numbers by measure, attention, layer and head."""
+    with open(path, newline="") as file:
+        return {
+            (row["measure"], row["attention"], int(row["layer"]), int(row["head"])): [
+                float(row[name]) for name in attention_analysis.COLUMNS[4:]
+            ]
+            for row in csv.DictReader(file)
+        }
+
+
+@pytest.mark.parametrize("keys", [2, 7, 100])
+def test_entropy_of_uniform_and_one_hot(keys):
+    assert entropy(torch.full((keys,), 1 / keys)).item() == pytest.approx(math.log(keys), rel=1e-6)
+    assert entropy(torch.eye(keys)).tolist() == [0] * keys
+
+
+def test_divergence_of_equal_and_disjoint():
+    p = random_probabilities(5, 9)
+    assert jensen_shannon_divergence(p, p).tolist() == [0] * 5
+    halves = torch.tensor([[0.5, 0.5, 0, 0], [0, 0, 0.3, 0.7]])
+    assert jensen_shannon_divergence(*halves).item() == pytest.approx(LN_2, rel=1e-6)
+    one_hot, uniform = torch.tensor([1.0, 0.0]), torch.tensor([0.5, 0.5])
+    # Their mean is (3/4, 1/4).
+    expected = math.log(4) - 0.75 * math.log(3) - LN_2 / 2
+    assert jensen_shannon_divergence(one_hot, uniform).item() == pytest.approx(expected, rel=1e-5)
+    q = random_probabilities(5, 9, seed=2)
+    assert torch.allclose(jensen_shannon_divergence(p, q), jensen_shannon_divergence(q, p))
+
+
+def test_histograms_against_sorted_values():
+    generator = torch.Generator().manual_seed(1)
+    values = torch.rand(3, 1001, generator=generator) * torch.tensor([[0.1], [1.0], [2.0]])
+    histograms = HeadHistograms(3, upper=1.5)
+    for part in values.split(400, dim=1):
+        histograms.add(part)
+    assert histograms.count() == 1001
+    assert torch.allclose(histograms.mean(), values.double().mean(1))
+    # What is above the histogram's end counts as its last bin.
+    for share in (0.25, 0.5):
+        exact = values.quantile(share, dim=1).double()
+        assert (histograms.quantile(share) - exact).abs().max() <= 1.5 / BINS
+    assert histograms.quantile(1)[0].item() == pytest.approx(values[0].max().item(), abs=1.5 / BINS)
+
+
+def test_quantiles_of_equal_values_are_exact():
+    histograms = HeadHistograms(1, upper=1.0)
+    histograms.add(torch.full((1, 9), 0.3))
+    assert histograms.quantile(0.5).item() == torch.tensor(0.3).item()
+
+
+def test_masked_keys_and_padded_queries_count_for_nothing(tmp_path):
+    """Whatever stands there, as if the batch had no padding."""
+    small = random_probabilities(2, 2, 3, 3, 5)  # layers, heads, B, T, S
+    large = torch.full((2, 2, 3, 6, 9), float("nan"))
+    large[..., :3, 4:] = small
+    attendable = torch.zeros(3, 6, 9, dtype=torch.bool)
+    attendable[..., 4:] = True
+    queries = torch.zeros(3, 6, dtype=torch.bool)
+    queries[:, :3] = True
+    padded, plain = AttentionStatistics(), AttentionStatistics()
+    for layer in range(2):
+        padded.add("cross", layer, large[layer], attendable, queries)
+        everything = torch.ones(3, 3, 5, dtype=torch.bool)
+        plain.add("cross", layer, small[layer], everything, everything[..., 0])
+    found = table_of(padded, tmp_path)
+    assert found == table_of(plain, tmp_path) and len(found) == 10  # 2 x 2 entropies and one jsd
+    assert found["entropy", "cross", 0, 0][:2] == [
+        9,
+        pytest.approx(entropy(small[0, 0]).mean().item(), rel=1e-5),
+    ]
+    expected = jensen_shannon_divergence(small[0, 1], small[1, 1]).mean().item()
+    assert found["jsd", "cross", 1, 1][:2] == [9, pytest.approx(expected, rel=1e-4)]
+
+
+def test_queries_without_a_choice_are_left_out(tmp_path):
+    """The first position of a decoder; uniform attention then has normalised entropy 1."""
+    attendable = torch.ones(1, 4, 4, dtype=torch.bool).tril()
+    uniform = attendable / attendable.sum(-1, keepdim=True)
+    statistics = AttentionStatistics()
+    statistics.add("decoder", 0, uniform.unsqueeze(0), attendable, attendable[:, :, 0])
+    found = table_of(statistics, tmp_path)
+    logarithms = [math.log(keys) for keys in (2, 3, 4)]
+    count, mean, lower, median, upper = found["entropy", "decoder", 0, 0]
+    assert count == 3 and mean == pytest.approx(sum(logarithms) / 3, rel=1e-5)
+    assert [lower, median, upper] == pytest.approx(logarithms, rel=1e-5)
+    assert found["normalised_entropy", "decoder", 0, 0] == pytest.approx([3, 1, 1, 1, 1], rel=1e-5)
+
+
+def test_attention_that_is_not_finite_is_refused():
+    statistics = AttentionStatistics()
+    attendable = torch.ones(1, 2, 2, dtype=torch.bool)
+    broken = torch.full((1, 1, 2, 2), float("nan"))
+    with pytest.raises(FloatingPointError, match="cross attention of layer 3"):
+        statistics.add("cross", 3, broken, attendable, attendable[..., 0])
+
+
+def recorded(model, source, previous):
+    found = {}
+
+    def receive(attention, layer, probabilities, attendable):
+        found[attention, layer] = probabilities, attendable
+
+    with AttentionRecorder(model, receive), torch.no_grad():
+        output = logits(model, source, previous)
+    return found, output
+
+
+@pytest.mark.parametrize("arch", ["realformer_tiny", "transformer"])
+@pytest.mark.parametrize("pre_norm", [False, True])
+def test_recording_reads_distributions_and_changes_nothing(arch, pre_norm):
+    options = dict(encoder_normalize_before=pre_norm, decoder_normalize_before=pre_norm)
+    model, (source, previous) = build(arch, **options).eval(), batch()
+    with torch.no_grad():
+        expected = logits(model, source, previous)
+    found, output = recorded(model, source, previous)
+    assert torch.allclose(output, expected, atol=1e-5)
+    with torch.no_grad():
+        assert torch.equal(logits(model, source, previous), expected)  # all is as it was
+    assert not any(module._forward_hooks for module in model.modules())
+
+    assert found.keys() == {(a, n) for a in ("encoder", "decoder", "cross") for n in range(3)}
+    padding = {"encoder": (source, source), "decoder": (previous, previous)}
+    padding["cross"] = (previous, source)
+    for (attention, _), (probabilities, attendable) in found.items():
+        queries, keys = padding[attention]
+        visible = keys.ne(PAD).unsqueeze(1).expand(-1, queries.size(1), -1)
+        if attention == "decoder":
+            visible = visible & torch.ones_like(visible[0]).tril()
+        assert torch.equal(attendable, visible)
+        real = queries.ne(PAD)
+        rows = probabilities[:, real]
+        assert torch.allclose(rows.sum(-1), torch.ones(()), atol=1e-5)
+        assert rows[:, ~visible[real]].eq(0).all()
+
+
+def test_probabilities_by_hand():
+    """The bottom layer of fairseq's own encoder, and of ours with the same weights."""
+    plain = build("transformer").eval()
+    ours = build_with_weights_of(plain, residual_attention="mean").eval()
+    source, previous = batch()
+    attention = plain.encoder.layers[0].self_attn
+    with torch.no_grad():
+        x, _ = plain.encoder.forward_embedding(source)
+        q, k = (
+            projection(x).view(3, 8, 2, 8).transpose(1, 2)
+            for projection in (attention.q_proj, attention.k_proj)
+        )
+        scores = q @ k.transpose(2, 3) / math.sqrt(8)  # B x heads x T x S
+    expected = scores.masked_fill(source.eq(PAD)[:, None, None], -math.inf).softmax(-1)
+    real = source.ne(PAD)
+    for model in (plain, ours):
+        found, _ = recorded(model, source, previous)
+        probabilities, _ = found["encoder", 0]
+        assert torch.allclose(probabilities[:, real], expected.transpose(0, 1)[:, real], atol=1e-5)
+    # Above it, ours attends as the mean of both layers' scores tells it to.
+    assert not torch.allclose(
+        found["encoder", 1][0], recorded(plain, source, previous)[0]["encoder", 1][0], atol=1e-4
+    )
+
+
+def test_colours_are_those_of_the_papers_bins():
+    bins = MEDIAN_BINS["entropy"]
+    assert [bins.colour(median) for median in (1.49, 1.5, 4.5, 4.51)] == [
+        COLOURS[0],
+        COLOURS[1],
+        COLOURS[1],
+        COLOURS[2],
+    ]
+    assert MEDIAN_BINS["jsd"].colour(0.9 * LN_2) == COLOURS[2]
+    assert MEDIAN_BINS["jsd"].colour(0.2 * LN_2) == COLOURS[0]
+
+
+@pytest.fixture(scope="module")
+def analysed(prepared, trained, tmp_path_factory):
+    """What the script writes for the trained model; a path with spaces."""
+    out = tmp_path_factory.mktemp("analysis") / "my attention"
+    result = run(SCRIPT, *options(prepared, trained), "--out", out, "--title", "T")
+    assert result.stderr == "analyze_attention.sh: 20 of 20 sentences\n"
+    return out
+
+
+def options(prepared, trained):
+    return [
+        "--checkpoint",
+        trained / "checkpoint_last.pt",
+        "--data",
+        prepared / "data-bin",
+        "--cpu",
+    ]
+
+
+def test_script_writes_table_and_pictures(analysed, prepared):
+    found = read_table(analysed / "attention.csv")
+    # 2 layers of 4 heads, 3 kinds of attention; entropy twice, a divergence in the upper layer.
+    assert len(found) == 3 * 2 * 2 * 4 + 3 * 4
+    lengths = {}
+    for lang in ("en", "fr"):
+        text = (prepared / f"bpe/test.{lang}").read_text("utf-8").splitlines()
+        lengths[lang] = sum(len(line.split()) + 1 for line in text)  # and </s>
+    expected = {"encoder": lengths["en"], "cross": lengths["fr"], "decoder": lengths["fr"] - 20}
+    for (measure, attention, _, _), (count, mean, lower, median, upper) in found.items():
+        assert count == expected[attention]
+        assert 0 <= lower <= median <= upper and mean <= {"jsd": LN_2}.get(measure, 5)
+    pictures = [f"{m}-{a}.png" for m in ("entropy", "jsd") for a in ("encoder", "decoder", "cross")]
+    assert sorted(path.name for path in analysed.iterdir()) == sorted(["attention.csv", *pictures])
+    assert all((analysed / name).read_bytes().startswith(PNG) for name in pictures)
+
+
+def test_batches_make_no_difference(analysed, prepared, trained, tmp_path):
+    """Of a sentence at a time, without padding, or of many."""
+    arguments = [*options(prepared, trained), "--out", tmp_path, "--max-tokens", 80]
+    assert error_of(attention_analysis, *arguments, "--no-pictures") is None
+    assert [path.name for path in tmp_path.iterdir()] == ["attention.csv"]
+    found = read_table(tmp_path / "attention.csv")
+    expected = read_table(analysed / "attention.csv")
+    assert found.keys() == expected.keys()
+    for place, numbers in found.items():
+        assert numbers[:2] == pytest.approx(expected[place][:2], rel=1e-4), place
+        assert numbers[2:] == pytest.approx(expected[place][2:], abs=0.0042), place
+
+
+def test_transformer_of_fairseq_is_measured_like_ours(analysed, prepared, trained, tmp_path):
+    """The same weights, once as our model without chains and once as fairseq's."""
+    allow_fairseq_checkpoints()
+    state = torch.load(trained / "checkpoint_last.pt", weights_only=True)
+    tables = {}
+    for arch in ("realformer", "transformer"):
+        state["cfg"]["model"].arch = state["cfg"]["model"]._name = arch
+        state["cfg"]["model"].residual_attention = "none"
+        path = tmp_path / f"{arch}.pt"
+        torch.save({**state, "last_optimizer_state": None}, path)
+        arguments = [*options(prepared, trained), "--checkpoint", path, "--no-pictures"]
+        assert error_of(attention_analysis, *arguments, "--out", tmp_path / arch) is None
+        tables[arch] = read_table(tmp_path / arch / "attention.csv")
+    mine, theirs = tables.values()
+    with_chains = read_table(analysed / "attention.csv")
+    assert mine.keys() == theirs.keys() == with_chains.keys()
+    for place, numbers in mine.items():
+        assert numbers[:2] == pytest.approx(theirs[place][:2], rel=1e-3), place
+    above = [place for place in mine if place[2] == 1]
+    assert any(abs(mine[place][1] - with_chains[place][1]) > 0.01 for place in above)
+
+
+def test_map_of_a_sentence(prepared, trained, tmp_path):
+    english = (prepared / "bpe/test.en").read_text("utf-8").splitlines()
+    shortest = min(range(20), key=lambda number: len(english[number]))  # is drawn soonest
+    arguments = [*options(prepared, trained), "--out", tmp_path, "--sentence", shortest]
+    assert error_of(attention_analysis, *arguments) is None
+    assert error_of(attention_analysis, *arguments, "--layer", 0) is None
+    pictures = sorted(tmp_path.iterdir())
+    assert [path.name for path in pictures] == [
+        f"sentence-{shortest}-{attention}-layer-{layer}.png"
+        for attention in ("cross", "decoder", "encoder")
+        for layer in (0, 1)
+    ]
+    assert all(path.read_bytes().startswith(PNG) for path in pictures)
+
+
+def test_names_in_a_map(prepared, trained):
+    model, task = load_model(*map(str, options(prepared, trained)[1:4:2]))
+    dataset = load_split(task, "test")
+    words = tokens_of_sentence(task, dataset, 7)
+    source, target = (
+        (prepared / f"bpe/test.{lang}").read_text("utf-8").splitlines()[7].split()
+        for lang in ("en", "fr")
+    )
+    assert words["encoder"] == ([*source, "</s>"], [*source, "</s>"])
+    assert words["decoder"] == (["</s>", *target], ["</s>", *target])
+    assert words["cross"] == ([*target, "</s>"], [*source, "</s>"])
+    found = attention_of_sentence(model, dataset, 7)
+    assert found["cross", 1].shape == (4, len(target) + 1, len(source) + 1)
+    assert plain("$a$") == r"\$a\$"
+
+
+@pytest.mark.parametrize(
+    "extra, words",
+    [
+        (["--checkpoint", "/no/such.pt"], ["/no/such.pt"]),
+        (["--data", "/no/data"], ["--data /no/data", "dict.en.txt"]),
+        (["--gen-subset", "test7"], ["--gen-subset test7", "en-fr"]),
+        (["--max-tokens", "0"], ["--max-tokens", "'0'"]),
+        (["--max-tokens", "5"], ["--max-tokens 5"]),
+        (["--sentence", "20"], ["--sentence 20", "0 to 19"]),
+        (["--sentence", "1", "--layer", "2"], ["--layer 2", "0 to 1"]),
+        (["--layer", "1"], ["--layer needs --sentence"]),
+        (["--sentence", "1", "--no-pictures"], ["--no-pictures"]),
+    ],
+    ids=lambda value: " ".join(value),
+)
+def test_mistakes_get_one_line(extra, words, prepared, trained, tmp_path):
+    arguments = [*options(prepared, trained), "--out", tmp_path, *extra]
+    error = error_of(attention_analysis, *arguments)
+    assert error.startswith("analyze_attention.sh: ") and "\n" not in error
+    assert all(word in error for word in words), error
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_matplotlib_there_is_a_way_on(monkeypatch):
+    monkeypatch.setattr(attention_analysis.importlib.util, "find_spec", lambda _: None)
+    arguments = ["--checkpoint", "c.pt", "--data", "d", "--out", "o"]
+    error = error_of(attention_analysis, *arguments)
+    assert "matplotlib" in error and "--no-pictures" in error and "\n" not in error
+    assert "c.pt" in error_of(attention_analysis, *arguments, "--no-pictures")
+
+
+def test_dictionaries_must_fit(prepared, trained, tmp_path):
+    for lang in ("en", "fr"):
+        (tmp_path / f"dict.{lang}.txt").write_text("cat 1\n")
+    arguments = [*options(prepared, trained), "--data", tmp_path, "--out", tmp_path]
+    error = error_of(attention_analysis, *arguments)
+    assert f"--data {tmp_path}" in error and "size mismatch" in error and "\n" not in error
+
+
+def test_xformers_are_refused():
+    model = build()
+    model.encoder.layers[0].self_attn.use_xformers = True
+    with pytest.raises(UserError, match="xFormers"):
+        AttentionRecorder(model, lambda *_: None)
