@@ -36,12 +36,12 @@ JOBS="$(cores)"
 while [[ $# -gt 0 ]]; do
   case "$1" in
     -h | --help) help_text; exit ;;
-    --out) need_value "$1" $#; OUT="$2"; shift 2 ;;
-    --corpus) need_value "$1" $#; CORPUS="$2"; shift 2 ;;
-    --cache) need_value "$1" $#; CACHE="$2"; shift 2 ;;
-    --mirror) need_value "$1" $#; MIRROR=(--mirror "$2"); shift 2 ;;
-    --bpe-merges) need_value "$1" $#; need_count "$1" "$2"; BPE_MERGES="$2"; shift 2 ;;
-    --jobs) need_value "$1" $#; need_count "$1" "$2"; JOBS="$2"; shift 2 ;;
+    --out) need_value "$1" $# "${2-}"; OUT="$2"; shift 2 ;;
+    --corpus) need_value "$1" $# "${2-}"; CORPUS="$2"; shift 2 ;;
+    --cache) need_value "$1" $# "${2-}"; CACHE="$2"; shift 2 ;;
+    --mirror) need_value "$1" $# "${2-}"; MIRROR=(--mirror "$2"); shift 2 ;;
+    --bpe-merges) need_value "$1" $# "${2-}"; need_count "$1" "$2"; BPE_MERGES="$2"; shift 2 ;;
+    --jobs) need_value "$1" $# "${2-}"; need_count "$1" "$2"; JOBS="$2"; shift 2 ;;
     *) die "unknown option '$1' (-h for help)" ;;
   esac
 done
@@ -77,10 +77,9 @@ build_corpus() { # folder
     --cache "${CACHE:-$OUT/cache}" --jobs "$JOBS" ${MIRROR[@]+"${MIRROR[@]}"}
 }
 
-if [[ -n "$CORPUS" ]]; then
-  [[ -d "$CORPUS" ]] || die "--corpus: no such folder: '$CORPUS'"
-  CORPUS="$(cd "$CORPUS" && pwd)"
-fi
+[[ -z "$CORPUS" || -d "$CORPUS" ]] || die "--corpus: no such folder: '$CORPUS'"
+make_absolute OUT CORPUS CACHE
+[[ -z "$CORPUS" ]] || CORPUS="$(cd "$CORPUS" && pwd)"
 use_environment
 make_folder --out "$OUT"
 need_disk 300

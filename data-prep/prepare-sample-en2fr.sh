@@ -29,9 +29,9 @@ JOBS="$(cores)"
 while [[ $# -gt 0 ]]; do
   case "$1" in
     -h | --help) help_text; exit ;;
-    --out) need_value "$1" $#; OUT="$2"; shift 2 ;;
-    --bpe-merges) need_value "$1" $#; need_count "$1" "$2"; BPE_MERGES="$2"; shift 2 ;;
-    --jobs) need_value "$1" $#; need_count "$1" "$2"; JOBS="$2"; shift 2 ;;
+    --out) need_value "$1" $# "${2-}"; OUT="$2"; shift 2 ;;
+    --bpe-merges) need_value "$1" $# "${2-}"; need_count "$1" "$2"; BPE_MERGES="$2"; shift 2 ;;
+    --jobs) need_value "$1" $# "${2-}"; need_count "$1" "$2"; JOBS="$2"; shift 2 ;;
     *) die "unknown option '$1' (-h for help)" ;;
   esac
 done
@@ -41,6 +41,7 @@ make_corpus() { # folder
   PYTHONPATH="$PROJECT/data-prep" python3 -m sample_corpus --out "$1"
 }
 
+make_absolute OUT
 use_environment
 make_folder --out "$OUT"
 need_disk 100

@@ -9,17 +9,17 @@ wmt14_options() { # arguments of the script
   while [[ $# -gt 0 ]]; do
     case "$1" in
       -h | --help) help_text; exit ;;
-      --out) need_value "$1" $#; OUT="$2"; shift 2 ;;
-      --corpora) need_value "$1" $#; CORPORA="$2"; shift 2 ;;
-      --mirror) need_value "$1" $#; MIRROR="$2"; shift 2 ;;
-      --recipe) need_value "$1" $#; RECIPE="$2"; shift 2 ;;
-      --bpe-merges) need_value "$1" $#; need_count "$1" "$2"; MERGES_GIVEN="$2"; shift 2 ;;
-      --bpe-codes) need_value "$1" $#; need_file "$1" "$2"; CODES="$2"; shift 2 ;;
-      --dict) need_value "$1" $#; need_file "$1" "$2"; DICT="$2"; shift 2 ;;
-      --jobs) need_value "$1" $#; need_count "$1" "$2"; JOBS="$2"; shift 2 ;;
+      --out) need_value "$1" $# "${2-}"; OUT="$2"; shift 2 ;;
+      --corpora) need_value "$1" $# "${2-}"; CORPORA="$2"; shift 2 ;;
+      --mirror) need_value "$1" $# "${2-}"; MIRROR="$2"; shift 2 ;;
+      --recipe) need_value "$1" $# "${2-}"; RECIPE="$2"; shift 2 ;;
+      --bpe-merges) need_value "$1" $# "${2-}"; need_count "$1" "$2"; MERGES_GIVEN="$2"; shift 2 ;;
+      --bpe-codes) need_value "$1" $# "${2-}"; need_file "$1" "$2"; CODES="$2"; shift 2 ;;
+      --dict) need_value "$1" $# "${2-}"; need_file "$1" "$2"; DICT="$2"; shift 2 ;;
+      --jobs) need_value "$1" $# "${2-}"; need_count "$1" "$2"; JOBS="$2"; shift 2 ;;
       --fetch-only) FETCH_ONLY=yes; shift ;;
-      --tries) need_value "$1" $#; need_count "$1" "$2"; TRIES="$2"; shift 2 ;;
-      --retry-pause) need_value "$1" $#; need_seconds "$1" "$2"; RETRY_PAUSE="$2"; shift 2 ;;
+      --tries) need_value "$1" $# "${2-}"; need_count "$1" "$2"; TRIES="$2"; shift 2 ;;
+      --retry-pause) need_value "$1" $# "${2-}"; need_seconds "$1" "$2"; RETRY_PAUSE="$2"; shift 2 ;;
       *) die "unknown option '$1' (-h for help)" ;;
     esac
   done
@@ -27,6 +27,7 @@ wmt14_options() { # arguments of the script
   [[ -z "$CORPORA" || -z "$MIRROR" ]] || die "--mirror has no use with --corpora"
   [[ -z "$CODES" || -z "$MERGES_GIVEN" ]] || die "--bpe-merges has no use with --bpe-codes"
   BPE_MERGES="${MERGES_GIVEN:-$BPE_MERGES}"
+  make_absolute OUT CORPORA CODES DICT
 }
 
 need_seconds() { # flag, value

@@ -198,7 +198,6 @@ prepare_wmt14() {
   local inputs merges="--bpe-merges $BPE_MERGES" make_code=make_codes kept=()
   use_environment
   make_folder --out "$OUT"
-  OUT="$(cd "$OUT" && pwd)"
   lock_folder --out "$OUT"
   STORE=(--recipe "$RECIPE" --out "$OUT" --tries "$TRIES" --retry-pause "$RETRY_PAUSE"
     ${CORPORA:+--corpora "$CORPORA"} ${MIRROR:+--mirror "$MIRROR"})

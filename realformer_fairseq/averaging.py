@@ -10,12 +10,11 @@ read nor written; the best checkpoints are the highest ones where the metric was
 import os
 from typing import Any, Dict, List, Optional, Sequence
 
-import torch
-
 from .atomic_output import atomic_output
 from .checkpoint_choice import HIGHEST, LOWEST, chosen_inputs
 from .checkpoint_loading import allow_fairseq_checkpoints
-from .command_line import ArgumentParser, UserError, run_main
+from .checkpoint_writing import write_checkpoint
+from .command_line import ArgumentParser, UserError, printable, run_main
 from .mapped_checkpoint import PageRelease, load_checkpoint
 from .parameter_mean import PART, average_models
 
@@ -65,7 +64,7 @@ def average_checkpoints(
     result["model"] = average_models(models, weights, PageRelease(paths, parts))
     result[FILES] = [os.path.basename(path) for path in paths]
     if weights is not None:
-        result[WEIGHTS] = list(weights)
+        result[WEIGHTS] = list(map(float, weights))
     return result
 
 
@@ -113,9 +112,15 @@ def parse_args():
 def show(path: str) -> None:
     """Print the names of the files that went into an average."""
     state = load_checkpoint(path)
-    if FILES not in state:
+    files, weights = state.get(FILES), state.get(WEIGHTS)
+    if not are_all(files, str) or not (weights is None or are_all(weights, float)):
         raise UserError(f"{path}: is not an average of checkpoints")
-    print(*lines_about(state[FILES], state.get(WEIGHTS)), sep="\n")
+    print(*map(printable, lines_about(files, weights)), sep="\n")
+
+
+def are_all(values: Any, kind: type) -> bool:
+    """Whether something is a list of values of a kind."""
+    return isinstance(values, list) and all(isinstance(value, kind) for value in values)
 
 
 def main() -> None:
@@ -127,10 +132,7 @@ def main() -> None:
     weights = checked_weights(args, paths)
     with atomic_output(args.output) as temporary:
         state = average_checkpoints(paths, weights)
-        # torch writes the name of a path into the file, but not that of an open file: this way
-        # the same inputs always give the same bytes.
-        with open(temporary, "wb") as file:
-            torch.save(state, file)
+        write_checkpoint(state, temporary)
     print(f"averaged into {args.output}:", *lines_about(paths, weights), sep="\n  ")
 
 

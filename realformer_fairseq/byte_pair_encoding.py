@@ -10,6 +10,7 @@ are any. Learning needs about 1 KB of memory a different word, as subword-nmt do
 
 import collections
 import functools
+import re
 import sys
 from typing import BinaryIO, Dict, Iterable, Iterator, List
 
@@ -43,6 +44,8 @@ def read_word_counts(paths: Iterable[str]) -> Dict[str, int]:
             for number, line in enumerate(file, 1):
                 try:
                     word, count = line.decode("utf-8").rstrip("\n").replace("\t", " ").split(" ")
+                    if not re.fullmatch("[0-9]{1,15}", count):
+                        raise ValueError(count)
                     counts[word] += int(count)
                 except ValueError:
                     raise UserError(

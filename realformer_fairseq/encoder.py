@@ -78,7 +78,8 @@ class RealFormerEncoder(TransformerEncoderBase):
 
         Once an order has copied each sentence for its beams, the result says so
         (:func:`shared_by`), and an order that only permutes them copies nothing: at every step of
-        a beam search fairseq copies the whole.
+        a beam search fairseq copies the whole. The embeddings, which no search reads, are left out
+        then.
 
         Args:
             new_order: ``(new B,)``, which entry of the batch each new one is
@@ -95,9 +96,10 @@ class RealFormerEncoder(TransformerEncoderBase):
         reordered: Dict[str, List[Tensor]] = {}
         for name, tensors in encoder_out.items():
             batch_dimension = 1 if name == "encoder_out" or name == "encoder_states" else 0
-            if name != "beam":
+            if name != "beam" and not (beam > 1 and name == "encoder_embedding"):
                 reordered[name] = [x.index_select(batch_dimension, new_order) for x in tensors]
         if beam > 1:
+            reordered["encoder_embedding"] = []
             reordered["beam"] = [torch.tensor(beam)]
         return reordered
 

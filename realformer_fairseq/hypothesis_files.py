@@ -3,13 +3,14 @@
 import gzip
 import re
 import sys
+import zlib
 from typing import Dict, List, Sequence
 
 from .command_line import UserError
 from .tokenization import attach_curly_apostrophe, join_curly_apostrophe, line_detokenizer
 
-LOG_LINE = re.compile(r"([HD])-(\d+)\t[^\t]*\t(.*)")
-TARGET_LINE = re.compile(r"T-\d+\t.*")
+LOG_LINE = re.compile(r"([HD])-([0-9]{1,18})\t[^\t]*\t(.*)")
+TARGET_LINE = re.compile(r"T-[0-9]+\t.*")
 
 
 def read_lines(path: str) -> List[str]:
@@ -28,7 +29,7 @@ def read_lines(path: str) -> List[str]:
             lines = [line.rstrip("\r\n") for line in file]
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: not UTF-8: {error.reason}") from None
-    except (gzip.BadGzipFile, EOFError) as error:
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise UserError(f"{path}: {error}") from None
     if not lines:
         raise UserError(f"{path}: the file is empty")

@@ -8,9 +8,13 @@ from .atomic_output import atomic_output
 from .command_line import ArgumentParser, UserError, run_main
 
 PROGRAM = "plot_learning_curve.sh"
-NUMBER = r"[\d.]+(?:e[+-]?\d+)?|nan|inf"
-TRAINING_LINE = re.compile(r"\btrain_inner\b.*\bnum_updates=(\d+)")
-VALIDATION_LINE = re.compile(r"valid on '(\w+)' subset .*\bnll_loss ([\d.]+).*\bnum_updates (\d+)")
+NUMBER = r"[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?(?![\w.])|nan\b|inf\b"
+LONGEST_LINE = 10_000  # characters; fairseq's lines of figures are below 1,000
+UPDATES = r"([0-9]{1,12})\b"
+TRAINING_LINE = re.compile(rf"\btrain_inner\b.*\bnum_updates={UPDATES}")
+VALIDATION_LINE = re.compile(
+    rf"valid on '(\w+)' subset .*\bnll_loss ({NUMBER}).*\bnum_updates {UPDATES}"
+)
 
 Curve = List[Tuple[int, float]]
 
@@ -44,6 +48,8 @@ def read_curves(lines: Iterable[str], quantity: str = "loss") -> Dict[str, Curve
     value_in = re.compile(rf"\b{QUANTITIES[quantity].key}=({NUMBER})")
     found: Dict[str, Dict[int, float]] = {"train": {}}
     for line in lines:
+        if len(line) > LONGEST_LINE:
+            continue
         training, value = TRAINING_LINE.search(line), value_in.search(line)
         validation = VALIDATION_LINE.search(line)
         if training and value:
@@ -80,12 +86,14 @@ def draw(logs: Dict[str, Dict[str, Curve]], quantity: str, title: str, output: P
             style = dict(color=f"C{number}", marker=marker, markersize=4, **thin)
             axes.plot(*zip(*curve), label=label, **style)
     _, label, scale = QUANTITIES[quantity]
-    axes.set(title=title, xlabel="updates", ylabel=label, yscale=scale)
+    axes.set(xlabel="updates", ylabel=label, yscale=scale)
+    axes.set_title(title, parse_math=False)
     axes.yaxis.set_major_formatter("{x:g}")
     if scale == "log":  # by default powers of ten, and nothing in between
         axes.yaxis.set_minor_formatter("{x:g}")
     axes.grid(alpha=0.3)
-    axes.legend()
+    for name in axes.legend().get_texts():
+        name.set_parse_math(False)
     figure.tight_layout()
     figure.savefig(output, format="png")
 
@@ -99,14 +107,17 @@ def main() -> None:
     args = parser.parse_args()
     logs = {}
     for path in args.logs:
-        with open(path, encoding="utf-8") as file:
+        name = Path(path).stem
+        if name in logs:
+            raise UserError(f"--logs: two files are called {name}, which names their curves")
+        with open(path, encoding="utf-8", errors="replace") as file:
             curves = read_curves(file, args.quantity)
         curves = {name: curve for name, curve in curves.items() if curve}
         if not curves:
             raise UserError(
                 f"--logs {path}: no {args.quantity} in it; is it a log of --log-format simple?"
             )
-        logs[Path(path).stem] = curves
+        logs[name] = curves
     with atomic_output(args.output) as temporary:
         draw(logs, args.quantity, args.title, temporary)
 

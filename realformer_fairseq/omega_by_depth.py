@@ -16,9 +16,11 @@ from .command_line import ArgumentParser, UserError, run_main
 from .mapped_checkpoint import load_checkpoint
 
 PROGRAM = "plot_omega.sh"
-OMEGA = re.compile(r"(encoder|decoder)\.layers\.(\d+)\.(\w+)_residual\.omega")
-PROFILE_LINE = re.compile(rf"ADMIN profile: ({OMEGA.pattern}) = ([\d.]+)")
 ORDER = ("self_attn", "encoder_attn", "ffn")
+OMEGA = re.compile(
+    rf"(encoder|decoder)\.layers\.([0-9]{{1,6}})\.({'|'.join(ORDER)})_residual\.omega"
+)
+PROFILE_LINE = re.compile(rf"ADMIN profile: ({OMEGA.pattern}) = ([0-9]+(?:\.[0-9]*)?)(?![\w.])")
 STACKS = ("encoder", "decoder")
 
 
@@ -52,7 +54,7 @@ def read_run(checkpoint: str, log: str) -> Run:
     trained = {name: value.float() for name, value in model.items() if OMEGA.fullmatch(name)}
     if not trained:
         raise UserError(f"--run {checkpoint}: there is no omega in it")
-    with open(log, encoding="utf-8") as file:
+    with open(log, encoding="utf-8", errors="replace") as file:
         found = [PROFILE_LINE.search(line) for line in file]
     profile = {match.group(1): float(match.group(5)) for match in found if match}
     return Run(Path(log).stem, trained, profile)
@@ -82,8 +84,9 @@ def draw(runs: Sequence[Run], title: str, output: Path) -> None:
                 axes.plot(positions, start, color=colour, linestyle="--", linewidth=1)
         axes.set(title=stack, xlabel="sub-layer, from the bottom", ylabel="omega")
         axes.grid(alpha=0.3)
-    panels[0].legend(title="after training (dashed: at its start)")
-    figure.suptitle(title)
+    for name in panels[0].legend(title="after training (dashed: at its start)").get_texts():
+        name.set_parse_math(False)
+    figure.suptitle(title, parse_math=False)
     figure.tight_layout()
     figure.savefig(output, format="png")
 

@@ -50,8 +50,13 @@ def parts_of_sentences(
             ``error``
 
     Raises:
-        UserError: naming the sentences that are too long, if the policy says so
+        UserError: naming the sentences that are too long, if the policy says so; or no subword at
+            all fits
     """
+    if limit < 1:
+        raise UserError(
+            "--max-tokens and --max-source-positions must be above 1: a sentence has a </s>, too"
+        )
     overlong = {i for i, subwords in enumerate(sentences) if len(subwords) > limit}
     if overlong and policy == ERROR:
         raise UserError(overlong_message(sentences, limit, policy)[0])

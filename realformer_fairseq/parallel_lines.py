@@ -21,6 +21,8 @@ LONGEST_LINE = 1 << 20
 # Blocks in flight: one that is worked on, one that waits.
 BLOCKS_PER_WORKER = 2
 
+MOST_JOBS = 4096  # a pool of very many cannot be made
+
 LineFunction = Callable[[str], str]
 
 
@@ -192,7 +194,7 @@ def convert_stream(
 
 def check_jobs(jobs: int) -> None:
     """Raises UserError unless ``--jobs`` is a number of processes."""
-    if jobs < 1:
+    if not 1 <= jobs <= MOST_JOBS:
         raise UserError(f"--jobs: {jobs} is not a number of processes")
 
 

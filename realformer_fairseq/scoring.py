@@ -14,6 +14,7 @@ from .translation_measures import SACREBLEU, Measure, measures, paired_bootstrap
 
 PROGRAM = "score_bleu.sh"
 SIGNIFICANT = 0.05
+MOST_SAMPLES = 100_000  # each needs memory: 8 bytes a line
 
 
 def all_scores(
@@ -82,8 +83,9 @@ def parse_args():
     for path in args.hyp:
         if args.hyp.count(path) > 1:
             raise UserError(f"--hyp: {path} is given twice")
-    if args.bootstrap_samples < 1:
-        raise UserError(f"--bootstrap-samples: {args.bootstrap_samples} is not above 0")
+    if not 1 <= args.bootstrap_samples <= MOST_SAMPLES:
+        what = "not above 0" if args.bootstrap_samples < 1 else f"above {MOST_SAMPLES}"
+        raise UserError(f"--bootstrap-samples: {args.bootstrap_samples} is {what}")
     return args
 
 

@@ -65,5 +65,8 @@ def subword_limit(checkpoints: Sequence[str], max_tokens: int, extra: Sequence[s
     limits = [given.max_source_positions, given.max_tokens]
     for path in checkpoints:
         state = load_checkpoint(path)
-        limits.append(stored_option(state, "model", "max_source_positions") or POSITIONS)
+        limit = stored_option(state, "model", "max_source_positions") or POSITIONS
+        if not isinstance(limit, int) or limit < 2:
+            raise UserError(f"{path}: its max_source_positions is no number above 1")
+        limits.append(limit)
     return min(limits) - 1

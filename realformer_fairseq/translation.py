@@ -1,5 +1,6 @@
 """Translate raw text into raw text: tokenise, apply BPE, search, remove BPE, detokenise."""
 
+import math
 import os
 import shlex
 import sys
@@ -124,6 +125,8 @@ def parse_args(argv: Sequence[str]):
     for name in ("beam", "max_tokens"):
         if getattr(args, name) < 1:
             raise UserError(f"{flag(name)}: '{getattr(args, name)}' is not a whole number above 0")
+    if not math.isfinite(args.lenpen):
+        raise UserError(f"--lenpen: '{args.lenpen}' is not a finite number")
     if args.interactive and (args.input or args.output):
         raise UserError("--interactive goes from standard input to standard output")
     args.bpe_codes = args.bpe_codes or os.path.join(args.data, "code")

@@ -1,6 +1,7 @@
 """Which checkpoint a training goes on from: the last one, or the newest that is whole."""
 
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any, Dict, NamedTuple, Optional
 
@@ -23,8 +24,11 @@ def load_whole(path: str) -> Dict[str, Any]:
     """
     state = load_checkpoint(path)
     if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            damaged = archive.testzip()
+        try:
+            with zipfile.ZipFile(path) as archive:
+                damaged = archive.testzip()
+        except (zipfile.BadZipFile, zlib.error, EOFError, ValueError) as error:
+            damaged = str(error)
         if damaged:
             raise UserError(f"{path}: damaged, at its record {damaged}")
     return state
@@ -33,8 +37,10 @@ def load_whole(path: str) -> Dict[str, Any]:
 def updates_of(state: Dict[str, Any]) -> Optional[int]:
     """Updates before a checkpoint was written; None if a training cannot go on from it."""
     history = state.get("optimizer_history") or [{}]
-    resumable = "last_optimizer_state" in state and "train_iterator" in state.get("extra_state", {})
-    return history[-1].get("num_updates") if resumable else None
+    extra = state.get("extra_state") or {}
+    resumable = "last_optimizer_state" in state and "train_iterator" in extra
+    updates = history[-1].get("num_updates") if resumable else None
+    return updates if isinstance(updates, int) else None
 
 
 def newest_whole(folder: Path, besides: Path) -> Optional[str]:

@@ -27,12 +27,29 @@ need_file() { # flag, value
   [[ -f "$2" ]] || die "$1: no such file: '$2'"
 }
 
-need_value() { # flag, number of arguments left with the flag
+need_value() { # flag, number of arguments left with the flag, [value]
   [[ "$2" -ge 2 ]] || die "$1 needs a value (-h for help)"
+  # An empty one is a variable that was never set, and no reason to take the default.
+  [[ $# -lt 3 || -n "$3" ]] || die "$1: '' is empty, it needs a value (-h for help)"
 }
 
+# Larger numbers would overflow the shell's arithmetic, or a process pool.
 need_count() { # flag, value
   [[ "$2" =~ ^[1-9][0-9]*$ ]] || die "$1: '$2' is not a whole number above 0"
+  [[ "${#2}" -le 9 ]] || die "$1: '$2' is above 999999999"
+}
+
+need_number() { # flag, value
+  [[ "$2" == 0 ]] || { [[ "$2" =~ ^[1-9][0-9]*$ ]] && need_count "$@"; } ||
+    die "$1: '$2' is not a whole number"
+}
+
+# Makes paths absolute, so that no command takes one for an option, and no cd loses it.
+make_absolute() { # names of variables; what is empty stays so
+  local name
+  for name in "$@"; do
+    [[ -z "${!name}" || "${!name}" == /* ]] || printf -v "$name" '%s/%s' "$PWD" "${!name}"
+  done
 }
 
 # Prints the modules that a Python lacks, on one line.

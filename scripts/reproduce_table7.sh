@@ -64,7 +64,7 @@ while [[ $# -gt 0 ]]; do
     --dry-run) DRY_RUN=true; shift; continue ;;
     --) shift; after_the_options "$@"; break ;;
   esac
-  need_value "$1" $#
+  need_value "$1" $# "${2-}"
   case "$1" in
     --row) ROW="$2" ;;
     --model) MODEL="$2" ;;
@@ -73,7 +73,7 @@ while [[ $# -gt 0 ]]; do
     --corpus-dir) CORPUS_DIR="$2" ;;
     --corpora) CORPORA="$2" ;;
     --scale) SCALE="$2" ;;
-    --gpus) GPUS="$2" ;;
+    --gpus) need_number "$1" "$2"; GPUS="$2" ;;
     --jobs) need_count "$1" "$2"; JOBS="$2" ;;
     *) die "unknown option '$1' (-h for help; options of the training go after --)" ;;
   esac
@@ -120,6 +120,7 @@ choose_commands() {
   recipe "en-$LANGUAGE" "${ROW#*-}" "$MODEL"
   CORPUS_DIR="${CORPUS_DIR:-$PROJECT/data/$CORPUS-en2$LANGUAGE}"
   OUT="${OUT:-$PROJECT/data/table7/$ROW-$MODEL}"
+  make_absolute OUT CORPUS_DIR CORPORA
   local texts=--corpora script="$PROJECT/data-prep/prepare-${CORPUS}en2$LANGUAGE.sh"
   if [[ "$CORPUS" == debian ]]; then
     texts=--corpus script="$PROJECT/data-prep/prepare-debian-en2fr.sh"

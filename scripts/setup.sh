@@ -6,12 +6,16 @@
 #   --from-source   build fairseq-fixed from its source instead of taking a prebuilt fairseq
 #                   (needs g++, about 4 minutes)
 #
+# On Python 3.9 and 3.10 it builds fairseq 0.12.2 from source, with the older pip and libraries that
+# this one needs (g++, about 3 minutes).
+#
 # Environment variables
 #
 #   VENV     where to put the environment             (default: .venv in the project)
-#   PYTHON   the Python to make it with               (default: python3.11 or python3.12)
+#   PYTHON   the Python to make it with, 3.9 or later (default: python3.11 or python3.12)
 #   TORCH    what to install as torch, for example another version or the path of a wheel
-#            (default: torch==2.13.0, the version the project is tested with)
+#            (default: torch==2.13.0, the version the project is tested with; on Python 3.9, which
+#            that version is not made for, torch==2.8.0)
 #
 # Takes about 2 minutes and, with a CPU build of torch, 1.5 GB. An environment that is complete is
 # left as it is, one that an interrupted set-up left behind is completed, and one that this script
@@ -58,14 +62,25 @@ choose_python() {
     "name one with PYTHON="
 }
 
-check_wheel_exists() { # python
-  local version
-  version="$(version_of "$1")"
+check_wheel_exists() { # Python version
   [[ "$(uname -sm)" == "Linux x86_64" ]] ||
     die "prebuilt fairseq is for Linux x86_64, this is $(uname -sm): use --from-source"
-  [[ "$version" =~ ^3\.1[12]$ ]] ||
-    die "prebuilt fairseq is for Python 3.11 and 3.12, '$1' is $version: use --from-source," \
-      "or for Python 3.9 and 3.10 install fairseq 0.12.2 yourself (README, Installation)"
+  [[ "$1" =~ ^3\.1[12]$ ]] ||
+    die "prebuilt fairseq is for Python 3.11 and 3.12, PYTHON='$PYTHON' is $1: use --from-source"
+}
+
+# Whether this Python runs fairseq 0.12.2, and nothing newer is made for it.
+is_old() { # Python version
+  [[ "$1" == 3.9 || "$1" == 3.10 ]]
+}
+
+# Before torch: where torch is, its setup.py wants C++ files that its source does not hold.
+build_fairseq_0_12_2() {
+  say "building fairseq 0.12.2 from source"
+  # pip from 24.1 on refuses the metadata of omegaconf 2.0.
+  "${PIP[@]}" 'pip<24.1'
+  "${PIP[@]}" 'setuptools<81' wheel 'cython<3.1' 'numpy<1.24'
+  env -u CUDA_HOME "${PIP[@]}" --no-deps --no-build-isolation fairseq==0.12.2
 }
 
 install_fairseq() {
@@ -90,17 +105,25 @@ if [[ -e "$VENV" && ! -e "$VENV/setup-is-incomplete" ]]; then
     "install that there, or choose another VENV="
 fi
 python="$(choose_python)"
-"$FROM_SOURCE" || check_wheel_exists "$python"
+version="$(version_of "$python")"
+if is_old "$version"; then
+  command -v g++ >/dev/null || die "Python $version needs g++, to build fairseq 0.12.2"
+elif ! "$FROM_SOURCE"; then
+  check_wheel_exists "$version"
+fi
+TORCH="${TORCH:-torch==$([[ "$version" == 3.9 ]] && echo 2.8.0 || echo 2.13.0)}"
 
 say "making an environment in '$VENV' with $("$python" --version)"
 make_folder VENV= "$VENV"
 : >"$VENV/setup-is-incomplete"
 "$python" -m venv "$VENV" || die "cannot make an environment in '$VENV'"
-PIP=("$VENV/bin/python3" -m pip install --quiet --disable-pip-version-check)
+# pip would warn that fairseq's torchaudio is missing; translation does without.
+PIP=("$VENV/bin/python3" -m pip install --quiet --disable-pip-version-check --no-warn-conflicts)
 
-say "installing ${TORCH:-torch==2.13.0}"
-"${PIP[@]}" "${TORCH:-torch==2.13.0}"
-install_fairseq
+is_old "$version" && build_fairseq_0_12_2
+say "installing $TORCH"
+"${PIP[@]}" "$TORCH"
+is_old "$version" || install_fairseq
 say "installing the other requirements (setup.py)"
 "${PIP[@]}" --editable "${PROJECT}[fairseq-runtime,plots,test]"
 

@@ -22,8 +22,8 @@ case "${1:-}" in
 esac
 set_up_if_needed
 use_environment
-python3 -c 'import pytest, xdist' 2>/dev/null ||
-  die "no pytest or no pytest-xdist in this environment:" \
+python3 -c 'import hypothesis, pytest, xdist' 2>/dev/null ||
+  die "no pytest, pytest-xdist or hypothesis in this environment:" \
     "python3 -m pip install -e '${PROJECT}[test]'"
 cd "$PROJECT"
 # Files stay together: their tests share what takes long to make.

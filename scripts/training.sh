@@ -60,6 +60,7 @@ train_wmt14() { # the script's arguments
     die "--model: '$MODEL' is not one of $RECIPE_MODELS"
   }
   SAVE_DIR="${SAVE_DIR:-$PROJECT/checkpoints/wmt14-$PAIR-$ROW-$MODEL}"
+  make_absolute DATA SAVE_DIR
   check_training_options
   if ! "$DRY_RUN"; then
     check_training_data
@@ -87,17 +88,17 @@ training_options() {
       --dry-run) DRY_RUN=true; shift; continue ;;
       --) shift; EXTRA=("$@"); return ;;
     esac
-    need_value "$1" $#
+    need_value "$1" $# "${2-}"
     case "$1" in
       --row) ROW="$2" ;;
       --model) MODEL="$2" ;;
       --data) DATA="$2" ;;
       --save-dir) SAVE_DIR="$2" ;;
-      --gpus) GPUS="$2" ;;
+      --gpus) need_number "$1" "$2"; GPUS="$2" ;;
       --cpu-processes) need_count "$1" "$2"; PROCESSES="$2" ;;
       --max-tokens) need_count "$1" "$2"; MAX_TOKENS="$2" ;;
       --nodes) need_count "$1" "$2"; NODES="$2" ;;
-      --node-rank) NODE_RANK="$2" ;;
+      --node-rank) need_number "$1" "$2"; NODE_RANK="$2" ;;
       --master-addr) MASTER_ADDR_GIVEN="$2" ;;
       --master-port) need_count "$1" "$2"; MASTER_PORT_GIVEN="$2" ;;
       --precision) PRECISION="$2" ;;
@@ -110,8 +111,10 @@ training_options() {
 }
 
 check_training_options() {
-  [[ "$GPUS" =~ ^(0|[1-9][0-9]*)?$ ]] || die "--gpus: '$GPUS' is not a whole number"
-  [[ "$NODE_RANK" =~ ^[0-9]+$ && "$NODE_RANK" -lt "$NODES" ]] ||
+  # More would overflow the product with --max-tokens.
+  [[ "${GPUS:-0}" -le 9999 ]] || die "--gpus: '$GPUS' is above 9999"
+  [[ "$NODES" -le 99999 ]] || die "--nodes: '$NODES' is above 99999"
+  [[ "$NODE_RANK" -lt "$NODES" ]] ||
     die "--node-rank: '$NODE_RANK' is not between 0 and $((NODES - 1)) (--nodes $NODES)"
   [[ "$NODES" == 1 || -n "$MASTER_ADDR_GIVEN" ]] || die "--nodes $NODES needs --master-addr"
   [[ "$PRECISION" =~ ^(auto|fp16|bf16|fp32)$ ]] ||

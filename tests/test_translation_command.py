@@ -210,6 +210,7 @@ def test_output_that_is_no_file_is_written_to(translate, tmp_path):
         (["--input", "/no/input"], ["--input", "/no/input"]),
         (["--bpe-codes", __file__], ["--bpe-codes", __file__]),
         (["--lenpen", "high"], ["--lenpen", "high"]),
+        (["--lenpen", "nan"], ["--lenpen", "nan"]),
         (["--overlong", "cut"], ["--overlong", "split", "skip", "error"]),
         (["--interactive", "--input", __file__], ["--interactive", "standard input"]),
     ],

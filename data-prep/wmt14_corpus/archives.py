@@ -147,7 +147,15 @@ def _compare(archive: Archive, called, what: str, expected, found) -> None:
 
 
 def _read_record(record: Path) -> dict:
-    return json.loads(record.read_text("utf-8")) if record.exists() else {}
+    if not record.exists():
+        return {}
+    try:
+        content = json.loads(record.read_text("utf-8"))
+        if all(isinstance(entry["sha256"], str) for entry in content.values()):
+            return content
+    except (ValueError, TypeError, AttributeError, KeyError):
+        pass
+    raise UserError(f"{record}: not a record of archives: delete this file")
 
 
 def _write_record(record: Path, name: str, path: Path, sha256: str) -> None:

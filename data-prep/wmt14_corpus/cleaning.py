@@ -119,10 +119,18 @@ def _pairs(parts: list[Path], languages: tuple[str, str]) -> Iterator[tuple[str,
     for part in parts:
         names = [_named(part, lang) for lang in languages]
         with open(names[0], "rb") as first, open(names[1], "rb") as second:
-            for line in first:
+            for number, line in enumerate(first, 1):
                 other = second.readline()
                 if not other:
                     raise UserError(f"'{names[1]}' has fewer lines than '{names[0]}'")
-                yield line.decode().removesuffix("\n"), other.decode().removesuffix("\n")
+                texts = zip(names, (line, other))
+                yield tuple(_decoded(text, name, number) for name, text in texts)
             if second.readline():
                 raise UserError(f"'{names[1]}' has more lines than '{names[0]}'")
+
+
+def _decoded(line: bytes, name: Path, number: int) -> str:
+    try:
+        return line.decode().removesuffix("\n")
+    except UnicodeDecodeError:
+        raise UserError(f"'{name}', line {number}: not UTF-8") from None

@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Iterator
 
 from .project_command_line import UserError
 
 MAX_UNKNOWN = 0.01
 
 
+def utf8_lines(path: Path, flag: str) -> Iterator[tuple[int, str]]:
+    """Numbered lines, ended by a line feed and by nothing else.
+
+    Raises:
+        UserError: naming the first line that is not UTF-8
+    """
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                yield number, line.decode("utf-8")
+            except UnicodeDecodeError:
+                raise UserError(f"{flag} '{path}', line {number}: not UTF-8") from None
+
+
 def check_codes(path: Path) -> None:
     """Raises UserError unless the file looks like what ``subword-nmt learn-bpe`` writes."""
-    with path.open(encoding="utf-8") as file:
-        for number, line in enumerate(file, 1):
-            if number == 1 and line.startswith("#version:"):
-                continue
-            if len(line.split(" ")) != 2:
-                raise UserError(f"--bpe-codes '{path}', line {number}: not two symbols")
-            return
+    for number, line in utf8_lines(path, "--bpe-codes"):
+        if number == 1 and line.startswith("#version:"):
+            continue
+        if len(line.split(" ")) != 2:
+            raise UserError(f"--bpe-codes '{path}', line {number}: not two symbols")
+        return
     raise UserError(f"--bpe-codes '{path}': no merges in it")
 
 
@@ -28,12 +42,11 @@ def read_dictionary(path: Path) -> set[str]:
         UserError: naming the first line that is not a token and its count
     """
     tokens: set[str] = set()
-    with path.open(encoding="utf-8", newline="\n") as file:
-        for number, line in enumerate(file, 1):
-            token, _, count = line.rstrip("\n").removesuffix(" #fairseq:overwrite").rpartition(" ")
-            if not token or not count.isdigit():
-                raise UserError(f"--dict '{path}', line {number}: not a token and its count")
-            tokens.add(token)
+    for number, line in utf8_lines(path, "--dict"):
+        token, _, count = line.rstrip("\n").removesuffix(" #fairseq:overwrite").rpartition(" ")
+        if not token or not count.isdecimal():
+            raise UserError(f"--dict '{path}', line {number}: not a token and its count")
+        tokens.add(token)
     if not tokens:
         raise UserError(f"--dict '{path}' is empty")
     return tokens

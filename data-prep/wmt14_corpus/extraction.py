@@ -16,7 +16,7 @@ import tarfile
 import zlib
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import BinaryIO, Iterator
+from typing import BinaryIO, Iterable, Iterator
 
 from .progress import BLOCK, Progress, put_in_place
 from .project_command_line import UserError
@@ -24,6 +24,8 @@ from .recipe import Corpus, Recipe
 
 DAMAGE = (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile)
 GZIP_MAGIC = b"\x1f\x8b"
+# Nothing in the corpora is near it. Bounds the memory for an archive that is not what it should be.
+LONGEST_LINE = 1 << 26
 SPACE = r"[ \t\r\f\v]*"
 
 
@@ -61,7 +63,7 @@ class EveryNth:
 def _extract(corpus: Corpus, archive: Path, out: Path, every: EveryNth | None) -> int:
     note = out / f"{corpus.name}.lines"
     if note.exists():
-        return int(note.read_text())
+        return _noted_lines(note)
     if not archive.exists():
         raise UserError(f"{archive}: no such archive")
     try:
@@ -76,6 +78,13 @@ def _extract(corpus: Corpus, archive: Path, out: Path, every: EveryNth | None) -
     return lines
 
 
+def _noted_lines(note: Path) -> int:
+    text = note.read_text("utf-8", errors="replace").strip()
+    if not text.isdecimal() or len(text) > 18:
+        raise UserError(f"{note}: '{text:.20}' is not a number of lines: delete this file")
+    return int(text)
+
+
 def _write_members(
     corpus: Corpus, archive: Path, out: Path, every: EveryNth | None
 ) -> dict[str, int]:
@@ -83,12 +92,13 @@ def _write_members(
     counts: dict[str, int] = {}
     wanted = {name: lang for lang, name in corpus.members.items()}
     for name, stream in members(archive, set(wanted), corpus.name):
-        lang = wanted[name]
+        lang, called = wanted[name], f"{archive}: '{name}'"
+        text = bounded_lines(stream, called)
         if every is None:
-            counts[lang] = _write_lines(segments(stream), [out / f"test.{lang}"], lambda _: 0)
+            counts[lang] = _write_lines(segments(text), [out / f"test.{lang}"], lambda _: 0)
         else:
             files = [out / f"{split}.{corpus.name}.{lang}" for split in ("train", "valid")]
-            lines = valid_utf8(stream, f"{archive}: '{name}'")
+            lines = valid_utf8(text, called)
             counts[lang] = _write_lines(lines, files, every.holds_out)
     return counts
 
@@ -173,7 +183,21 @@ def _write_lines(lines: Iterator[bytes], files: list[Path], place) -> int:
     return number
 
 
-def valid_utf8(stream: BinaryIO, called: str) -> Iterator[bytes]:
+def bounded_lines(stream: BinaryIO, called: str) -> Iterator[bytes]:
+    """Lines, ended by a line feed and by nothing else.
+
+    Raises:
+        UserError: one is longer than ``LONGEST_LINE`` bytes
+    """
+    number = 0
+    while line := stream.readline(LONGEST_LINE + 1):
+        number += 1
+        if len(line) > LONGEST_LINE:
+            raise UserError(f"{called}, line {number}: longer than {LONGEST_LINE >> 20} MB")
+        yield line
+
+
+def valid_utf8(stream: Iterable[bytes], called: str) -> Iterator[bytes]:
     """Lines, ended by a line feed and by nothing else; bytes that are not UTF-8 become U+FFFD.
 
     Perl warns and goes on where such bytes are, so the field's corpora may have them.
@@ -194,7 +218,7 @@ def valid_utf8(stream: BinaryIO, called: str) -> Iterator[bytes]:
         )
 
 
-def segments(stream: BinaryIO) -> Iterator[bytes]:
+def segments(stream: Iterable[bytes]) -> Iterator[bytes]:
     """Text of the ``<seg id=...>`` lines of an sgm file; a curly apostrophe becomes straight.
 
     XML entities stay: the field scores against references in which Moses has escaped them.

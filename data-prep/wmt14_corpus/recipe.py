@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from .project_command_line import UserError
 
 RECIPES = Path(__file__).parent / "recipes"
+# Names become those of files: nothing that leaves a folder or is taken for an option.
+FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ def load_recipe(path: Path) -> Recipe:
             test=Corpus(name="test", **content["test"]),
             cleaned=content.get("cleaned", {}),
         )
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise UserError(f"{path}: not a recipe: {error}") from None
     except KeyError as error:
         raise UserError(f"{path}: not a recipe: no {error}") from None
@@ -93,8 +96,29 @@ def load_recipe(path: Path) -> Recipe:
 
 
 def _check(recipe: Recipe, path: Path) -> None:
+    _check_types(recipe, path)
     for corpus in recipe.corpora():
         if corpus.archive not in recipe.archives:
             raise UserError(f"{path}: {corpus.name}: no archive {corpus.archive!r} is listed")
         if set(corpus.members) != set(recipe.languages):
             raise UserError(f"{path}: {corpus.name}: members must be of {recipe.languages}")
+
+
+def _check_types(recipe: Recipe, path: Path) -> None:
+    names = [*recipe.languages, *recipe.archives, *(corpus.name for corpus in recipe.corpora())]
+    counts = {"valid_every": recipe.valid_every, "text_bytes": recipe.text_bytes}
+    for entry in (*recipe.archives.values(), *recipe.corpora()):
+        for key in ("bytes", "lines"):
+            counts[f"{key} of {entry.name}"] = getattr(entry, key, None)
+    for name in names:
+        if not isinstance(name, str) or not FILE_NAME.fullmatch(name):
+            raise UserError(f"{path}: {name!r} is not a name for a file")
+    for what, count in counts.items():
+        if count is not None and (type(count) is not int or count < 1):
+            raise UserError(f"{path}: {what}: {count!r} is not a whole number above 0")
+    if len(recipe.languages) != 2 or None in (recipe.valid_every, recipe.text_bytes):
+        raise UserError(f"{path}: two languages, valid_every and text_bytes are needed")
+    for corpus in recipe.corpora():
+        members = corpus.members if isinstance(corpus.members, dict) else {"": None}
+        if not all(isinstance(member, str) for member in members.values()):
+            raise UserError(f"{path}: {corpus.name}: members are not file names by language")
