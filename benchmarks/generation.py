@@ -3,8 +3,8 @@
     python -m benchmarks.generation [--shapes d512,d128] [--batches 1,16] [--beam 5]
 
 The models have the same random weights; ``none`` (no residual scores) must find the same hypotheses
-as fairseq's model, which is checked. With random weights no search ends early: every hypothesis has
-``--length`` tokens. Each model generates once a round in turns.
+as fairseq's model, with the same scores, which is checked. No search ends early: every hypothesis
+has ``--length`` tokens and the end of the sentence. Each model generates once a round in turns.
 """
 
 import argparse
@@ -44,10 +44,15 @@ def make_generators(shape, task: Task, args):
 
 
 def same_hypotheses(first, second) -> bool:
-    return all(
-        torch.equal(a["tokens"], b["tokens"])
-        for beams in zip(first, second)
-        for a, b in zip(*beams)
+    """All beams of all sentences: the same tokens, and scores that are equal to rounding."""
+    return len(first) == len(second) and all(
+        len(ours) == len(theirs)
+        and all(
+            torch.equal(a["tokens"], b["tokens"])
+            and torch.allclose(a["positional_scores"], b["positional_scores"], atol=1e-4)
+            for a, b in zip(ours, theirs)
+        )
+        for ours, theirs in zip(first, second)
     )
 
 

@@ -11,7 +11,7 @@ import torch
 def seconds_in_turns(
     contenders: Dict[str, Callable[[], object]], rounds: int, warm_up: int = 1
 ) -> Dict[str, List[float]]:
-    """Run every contender once a round; seconds on the clock of each run.
+    """Run every contender once a round, another one first each time; seconds on the clock.
 
     Args:
         contenders: what to run, by name
@@ -19,8 +19,10 @@ def seconds_in_turns(
         warm_up: runs of each before those
     """
     seconds = {name: [] for name in contenders}
+    names = list(contenders)
     for number in range(warm_up + rounds):
-        for name, run in contenders.items():
+        for name in names[number % len(names) :] + names[: number % len(names)]:
+            run = contenders[name]
             synchronize()
             start = time.perf_counter()
             run()

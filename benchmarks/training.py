@@ -10,6 +10,7 @@ that of parameters, gradients, Adam's state and everything else that lives at th
 
 import argparse
 import gc
+import importlib.util
 import json
 import statistics
 import sys
@@ -89,17 +90,16 @@ def peak_bytes(trainer: Trainer) -> int:
 
 def measure(shape: Shape, task: Task, args) -> None:
     """Print one row of Markdown a contender."""
-    peaks, trainers = {}, {}
-    for name in args.contenders:  # on a GPU one at a time, so that the peak is its own
+    peaks = {}
+    for name in args.contenders:  # one at a time, so that the peak is its own
         trainer = Trainer(name, shape, task, args)
         trainer.update()
         peaks[name] = peak_bytes(trainer)
+        del trainer
+        gc.collect()
         if args.device == "cuda":
-            del trainer
-            gc.collect()
             torch.cuda.empty_cache()
-            trainer = Trainer(name, shape, task, args)
-        trainers[name] = trainer
+    trainers = {name: Trainer(name, shape, task, args) for name in args.contenders}
     runs = {name: trainer.update for name, trainer in trainers.items()}
     seconds = seconds_in_turns(runs, args.rounds, warm_up=args.warm_up)
     tokens = int(trainers["fairseq"].target.ne(task.source_dictionary.pad()).sum())
@@ -135,6 +135,8 @@ def parse_args():
         parser.error("--rounds and --warm-up are whole numbers, and there is a round at least")
     if args.device == "cuda" and not torch.cuda.is_available():
         parser.error("--device cuda: torch finds no CUDA device")
+    if "x-transformers" in args.contenders and not importlib.util.find_spec("x_transformers"):
+        parser.error("--contenders x-transformers: not installed (pip install '.[benchmarks]')")
     if "fairseq" not in args.contenders:
         args.contenders.insert(0, "fairseq")
     return args

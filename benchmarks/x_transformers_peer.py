@@ -1,7 +1,8 @@
 """x-transformers' RealFormer encoder-decoder, called as fairseq calls its models.
 
-Its sizes, dropout, Post-LN and tied embeddings are those of the other contenders. What it cannot be
-made to have in common: its attention has no biases, its positions are learned, and it carries sums.
+Its sizes, Post-LN, tied embeddings and dropout of attention, feed-forward layers and embeddings are
+those of the other contenders. It differs in that its attention has no biases, its positions are
+learned, it carries sums, and the outputs of its sub-layers are not dropped.
 """
 
 from torch import nn
@@ -25,6 +26,7 @@ class XTransformersPeer(nn.Module):
             "max_seq_len": 1024,
             "heads": shape.heads,
             "attn_dim_head": shape.width // shape.heads,
+            "emb_dropout": dropout,
             "residual_attn": True,
             "pre_norm": False,
             "ff_mult": shape.ffn / shape.width,

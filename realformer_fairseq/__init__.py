@@ -24,18 +24,15 @@ if not _starts_as_command():
 
     check_versions()
 
-    from fairseq.models import register_model_architecture
-
     from .admin_profile import profile_in_fairseq_train
-    from .architectures import ARCHITECTURES
     from .bfloat16 import allow_bf16_without_tpu
-    from .checkpoint_loading import allow_fairseq_checkpoints
     from .checkpoint_saving import save_checkpoints_whole
     from .fairseq_tokenizer import RealFormerMosesTokenizer
     from .model import RealFormerModel
     from .multilingual import MultilingualRealFormerModel
     from .preemption import save_when_told_to_stop
     from .radam import FairseqRAdam
+    from .registration import register_with_fairseq
     from .resume import resume_what_is_whole
 
     __all__ = [
@@ -45,9 +42,7 @@ if not _starts_as_command():
         "RealFormerMosesTokenizer",
     ]
 
-    for architecture in ARCHITECTURES:
-        register_model_architecture("realformer", architecture.__name__)(architecture)
-    allow_fairseq_checkpoints()
+    register_with_fairseq()
     allow_bf16_without_tpu()
     # What training does besides fairseq. The last to be put around a step is the first to run.
     profile_in_fairseq_train()

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from .decoder_layer import RealFormerDecoderLayer
 from .encoder import shared_by, wrap_layer
+from .linear import replace_linear
 
 
 class RealFormerDecoder(TransformerDecoderBase):
@@ -121,14 +122,22 @@ class RealFormerDecoder(TransformerDecoderBase):
             new_order: ``(new B,)``, which entry of the old batch each new one continues
         """
         order_of_keys: Optional[Tensor] = None
+        known = False  # it is the same for all layers
         # Iterating over the list itself may drop layers.
-        for number, layer in enumerate(self.layers.children()):
+        for layer in self.layers.children():
             if layer.encoder_attn is not None:
-                if number == 0:  # it is the same for all layers
+                if not known:
                     order_of_keys = layer.order_of_encoder_keys(incremental_state, new_order)
+                    known = layer.encoder_attn.kept_batch(incremental_state) is not None
                 if order_of_keys is not None:
                     layer.encoder_attn.reorder_incremental_state(incremental_state, order_of_keys)
             layer.self_attn.reorder_incremental_state(incremental_state, new_order)
+
+    def make_generation_fast_(self, **_) -> None:
+        """fairseq calls this where a model is never trained again."""
+        for layer in self.layers.children():
+            layer.self_attn.pack_projections()
+        replace_linear(self)
 
     def _embed(self, tokens: Tensor, positions: Optional[Tensor]) -> Tensor:
         """Token and position embeddings ``(B, T, C)``, with what fairseq applies to them."""

@@ -170,19 +170,18 @@ class RealFormerDecoderLayer(TransformerDecoderLayerBase):
         """
         if self.encoder_attn is None:
             return None
-        keys = self.encoder_attn.kept_keys(incremental_state)
-        own_keys = self.self_attn.kept_keys(incremental_state)
-        if keys is None or own_keys is None:
+        sentences = self.encoder_attn.kept_batch(incremental_state)
+        batch = self.self_attn.kept_batch(incremental_state)
+        if sentences is None or batch is None:
             return None
-        sentences = keys.size(0)
-        return order_of_kept_keys(new_order, sentences, own_keys.size(2) // sentences)
+        return order_of_kept_keys(new_order, sentences, batch // sentences)
 
     def _has_cached_keys(
         self, incremental_state: Optional[Dict[str, Dict[str, Optional[Tensor]]]]
     ) -> bool:
         if incremental_state is None:
             return False
-        return self.self_attn.kept_keys(incremental_state) is not None
+        return self.self_attn.kept_batch(incremental_state) is not None
 
     def _masks_with_encoder(
         self,

@@ -79,7 +79,7 @@ class RealFormerEncoder(TransformerEncoderBase):
         Once an order has copied each sentence for its beams, the result says so
         (:func:`shared_by`), and an order that only permutes them copies nothing: at every step of
         a beam search fairseq copies the whole. The embeddings, which no search reads, are left out
-        then.
+        then. Whoever changes the output for single beams must take ``beam`` out of it.
 
         Args:
             new_order: ``(new B,)``, which entry of the batch each new one is

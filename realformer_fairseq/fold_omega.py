@@ -86,7 +86,7 @@ def fold_omega(model: Dict[str, Tensor], args: argparse.Namespace) -> None:
 def count_layers(model: Dict[str, Tensor], stack: str) -> int:
     prefix = f"{stack}.layers."
     numbers = {int(key.split(".")[2]) for key in model if key.startswith(prefix)}
-    if numbers != set(range(len(numbers))):
+    if not numbers or numbers != set(range(len(numbers))):
         raise UserError(f"layers of the {stack} are missing")
     return len(numbers)
 

@@ -52,7 +52,8 @@ class TranslationHub(GeneratorHubInterface):
     @classmethod
     def of(cls, hub: GeneratorHubInterface) -> "TranslationHub":
         """From what fairseq's ``from_pretrained`` returns."""
-        return cls(hub.cfg, hub.task, list(hub.models))
+        hub.__class__ = cls
+        return hub
 
     def translate(
         self,

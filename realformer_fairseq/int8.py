@@ -14,8 +14,8 @@ import torch
 from fairseq.modules import MultiheadAttention
 from torch import nn
 
-from .command_line import UserError
-from .residual_attention import ResidualMultiheadAttention
+from .command_line import UserError, run_main
+from .decoder import RealFormerDecoder
 
 
 def int8_linear(weight: torch.Tensor, bias) -> nn.Module:
@@ -48,16 +48,15 @@ def int8_linear(weight: torch.Tensor, bias) -> nn.Module:
 def quantize(model: nn.Module) -> int:
     """Replace each linear layer of a model by one in 8-bit integers.
 
-    Attention of ours over one input gets a single one for queries, keys and values besides.
-
     Returns:
         how many there were
     """
     replaced = 0
+    model.float()  # there is no product of halves and 8-bit integers
     for module in list(model.modules()):
-        if isinstance(module, ResidualMultiheadAttention) and module.self_attention:
-            module.pack_projections(int8_linear)
-        elif isinstance(module, MultiheadAttention):
+        if isinstance(module, RealFormerDecoder):
+            module.make_generation_fast_()
+        elif type(module) is MultiheadAttention:
             module.skip_embed_dim_check = True  # else fairseq reads weights behind the layer's back
         for name, child in list(module.named_children()):
             if isinstance(child, nn.Linear):
@@ -82,12 +81,12 @@ def quantize_before_inference() -> None:
 def main() -> None:
     from fairseq_cli.interactive import cli_main
 
-    from .trained_model import register_models
+    from .registration import register_with_fairseq
 
-    register_models()
+    register_with_fairseq()
     quantize_before_inference()
     cli_main()
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main, "int8")

@@ -15,7 +15,6 @@ from .decoder import RealFormerDecoder
 from .dropout import replace_dropout
 from .encoder import RealFormerEncoder
 from .hub_interface import TranslationHub, check_files
-from .linear import replace_linear
 from .model_config import RealFormerConfig, add_arguments, check_names
 
 
@@ -75,7 +74,6 @@ class RealFormerModel(TransformerModelBase):
         cfg.check()
         model = super().build_model(cfg, task)
         replace_dropout(model)
-        replace_linear(model)
         return model
 
     @classmethod

@@ -16,7 +16,6 @@ from .architectures import realformer
 from .decoder import RealFormerDecoder
 from .dropout import replace_dropout
 from .encoder import RealFormerEncoder
-from .linear import replace_linear
 from .model_config import RealFormerConfig, add_own_arguments
 
 NAME = "multilingual_realformer"
@@ -52,7 +51,6 @@ class MultilingualRealFormerModel(MultilingualTransformerModel):
             {pair: models[pair].decoder for pair in models},
         )
         replace_dropout(model)
-        replace_linear(model)
         return model
 
     @classmethod

@@ -11,8 +11,8 @@ import torch
 from fairseq.modules import MultiheadAttention
 from torch import Tensor, nn
 
-from .decoding_cache import reordered_with_room
-from .linear import Linear, linear
+from .decoding_cache import append_step
+from .linear import Linear
 from .residual_scores import additive_mask, attention_probabilities, chained_scores
 
 
@@ -45,14 +45,25 @@ class ResidualMultiheadAttention(MultiheadAttention):
         super().__init__(embed_dim, num_heads, **kwargs)
         self.residual_attention = residual_attention
         self.packed: Optional[nn.Module] = None
-        self._packed_stamp = None
-        self._packed_weights = None
 
-    def train(self, mode: bool = True):
-        """Also forgets the packed weights: optimizers write to ``p.data`` behind torch's back."""
-        self._packed_stamp = None
-        self._packed_weights = None
-        return super().train(mode)
+    def pack_projections(self) -> None:
+        """Have one product make queries, keys and values in incremental decoding, from now on.
+
+        The three weights become parts of one, so that what is written to them reaches it.
+        """
+        projections = (self.q_proj, self.k_proj, self.v_proj)
+        if not self.self_attention or self.packed is not None:
+            return
+        if any(type(p) not in (nn.Linear, Linear) or p._forward_hooks for p in projections):
+            return  # something wants to be asked at every call
+        packed = Linear(self.embed_dim, 3 * self.embed_dim, bias=self.q_proj.bias is not None)
+        for name, parameter in list(packed.named_parameters()):
+            parts = [getattr(p, name) for p in projections]
+            parameter.data = torch.cat([part.data for part in parts])
+            for part, share in zip(parts, parameter.data.chunk(3)):
+                part.data = share
+            parameter.requires_grad_(False)
+        self.packed = packed
 
     def forward(
         self,
@@ -168,13 +179,9 @@ class ResidualMultiheadAttention(MultiheadAttention):
         state = self._get_input_buffer(incremental_state)
         previous_mask: Optional[Tensor] = None
         if "prev_key_value" in state:
-            cached, room = state["prev_key_value"], state["room"]
+            cached = state["prev_key_value"]
             assert cached is not None
-            if room is not None and keys_values.size(0) == 1:
-                room[-1:] = keys_values
-                keys_values = room
-            else:
-                keys_values = torch.cat([cached, keys_values])
+            keys_values = append_step(cached, state["order"], keys_values)
             previous_mask = state["prev_key_padding_mask"]
         length, _, batch, _ = keys_values.size()
         key_padding_mask = self._append_prev_key_padding_mask(
@@ -185,7 +192,7 @@ class ResidualMultiheadAttention(MultiheadAttention):
             static_kv=False,
         )
         state["prev_key_value"] = keys_values
-        state["room"] = None
+        state["order"] = None
         state["prev_key_padding_mask"] = key_padding_mask
         self._set_input_buffer(incremental_state, state)
         k, v = self._split_heads(keys_values[:, 0]), self._split_heads(keys_values[:, 1])
@@ -193,44 +200,16 @@ class ResidualMultiheadAttention(MultiheadAttention):
 
     def _project_step(self, query: Tensor, key: Tensor, value: Tensor) -> Tuple[Tensor, Tensor]:
         """Queries ``(T, B, C)``, and keys and values ``(S, 2, B, C)``, of one step."""
-        if not torch.jit.is_scripting() and self._can_pack():
+        if not torch.jit.is_scripting() and self.packed is not None:
             q, k, v = self._packed_projection(query).chunk(3, dim=-1)
         else:
             q, k, v = self.q_proj(query), self.k_proj(key), self.v_proj(value)
         return q, torch.stack([k, v], dim=1)
 
     @torch.jit.unused
-    def _can_pack(self) -> bool:
-        """Whether queries, keys and values can come from one product, with weights kept aside."""
-        if not self.self_attention or torch.is_grad_enabled():
-            return False
-        return self.packed is not None or all(type(p) in (Linear, nn.Linear) for p in self._qkv())
-
-    @torch.jit.unused
-    def _qkv(self):
-        return self.q_proj, self.k_proj, self.v_proj
-
-    @torch.jit.unused
     def _packed_projection(self, x: Tensor) -> Tensor:
         """Queries, keys and values ``(T, B, 3 C)``."""
-        if self.packed is not None:
-            return self.packed(x)
-        parameters = [p.weight for p in self._qkv()] + [p.bias for p in self._qkv()]
-        stamp = [(p.data_ptr(), p._version, p.dtype) for p in parameters]
-        if self._packed_weights is None or self._packed_stamp != stamp:
-            self._packed_stamp = stamp
-            self._packed_weights = torch.cat(parameters[:3]), torch.cat(parameters[3:])
-        return linear(x, *self._packed_weights)
-
-    @torch.jit.unused
-    def pack_projections(self, make_layer) -> None:
-        """Have one layer make queries, keys and values in incremental decoding, from now on.
-
-        Args:
-            make_layer: takes weight ``(3 C, C)`` and bias ``(3 C,)``
-        """
-        weights, biases = ([getattr(p, n) for p in self._qkv()] for n in ("weight", "bias"))
-        self.packed = make_layer(torch.cat(weights), torch.cat(biases))
+        return self.packed(x)
 
     def _keys_of_encoder(
         self,
@@ -275,30 +254,26 @@ class ResidualMultiheadAttention(MultiheadAttention):
         """
         state = self._get_input_buffer(incremental_state)
         for name, cached in state.items():
-            if name == "prev_key_value" and cached is not None:
-                self._reorder_keys_values(state, cached, new_order)
-            elif name != "room" and cached is not None:
+            if cached is not None and name != "prev_key_value":
                 state[name] = cached.index_select(0, new_order)
+        if "prev_key_value" in state and state["order"] is None:
+            state["order"] = new_order  # the next step applies it, when it copies anyway
         if len(state) > 0:
             incremental_state = self._set_input_buffer(incremental_state, state)
         return incremental_state
 
-    def _reorder_keys_values(
-        self, state: Dict[str, Optional[Tensor]], keys_values: Tensor, new_order: Tensor
-    ):
-        if torch.is_grad_enabled():  # index_select(out=...) cannot be differentiated
-            state["room"] = None
-            state["prev_key_value"] = keys_values.index_select(2, new_order)
-        else:
-            grown = reordered_with_room(keys_values, new_order)
-            state["room"] = grown
-            state["prev_key_value"] = grown[:-1]
-
-    def kept_keys(
+    def kept_batch(
         self, incremental_state: Dict[str, Dict[str, Optional[Tensor]]]
-    ) -> Optional[Tensor]:
-        """What is kept of the keys: ``(S, 2, B, C)`` with the values in self-attention,
-        ``(kept, heads, S, head_dim)`` in attention to the encoder; None before the first step."""
+    ) -> Optional[int]:
+        """How many entries of a batch keys are kept of; None before the first step."""
         state = self._get_input_buffer(incremental_state)
-        name = "prev_key" if self.encoder_decoder_attention else "prev_key_value"
-        return state[name] if name in state else None  # noqa: SIM401  TorchScript wants it so
+        keys: Optional[Tensor] = None
+        dimension = 0
+        if "prev_key" in state:  # of the encoder
+            keys = state["prev_key"]
+        elif "prev_key_value" in state:
+            keys = state["order"]
+            if keys is None:
+                keys = state["prev_key_value"]
+                dimension = 2
+        return None if keys is None else keys.size(dimension)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Optional, Tuple
 
 OLDEST_PYTHON = (3, 9)
-OLDEST_TORCH = (2, 6)  # before, there is no loading a fairseq checkpoint without running its code
+OLDEST_TORCH = (2, 6)  # before, fairseq's loading runs what is in a checkpoint, and ours fails
 OLDEST_FAIRSEQ = (0, 12)
 ACCEPTED = (
     "realformer_fairseq needs Python 3.9 or later, torch 2.6 or later, and fairseq 0.12.2 on"

@@ -5,22 +5,11 @@ from typing import Tuple
 
 from fairseq import checkpoint_utils, tasks
 from fairseq.data import FairseqDataset
-from fairseq.models import ARCH_MODEL_REGISTRY, register_model_architecture
 from fairseq.models.transformer import TransformerModelBase
 
-from .architectures import ARCHITECTURES
-from .checkpoint_loading import allow_fairseq_checkpoints
 from .command_line import UserError
 from .mapped_checkpoint import load_checkpoint, stored_option
-from .model import RealFormerModel  # noqa: F401  registers the model
-
-
-def register_models() -> None:
-    """Make our architectures known to fairseq, also where the package does not on import."""
-    for architecture in ARCHITECTURES:
-        if architecture.__name__ not in ARCH_MODEL_REGISTRY:
-            register_model_architecture("realformer", architecture.__name__)(architecture)
-    allow_fairseq_checkpoints()
+from .registration import register_with_fairseq
 
 
 def load_model(checkpoint: str, data: str) -> Tuple[TransformerModelBase, tasks.FairseqTask]:
@@ -34,7 +23,7 @@ def load_model(checkpoint: str, data: str) -> Tuple[TransformerModelBase, tasks.
         UserError: naming what is missing, refused or does not fit
         OSError: no such checkpoint
     """
-    register_models()
+    register_with_fairseq()
     state = load_checkpoint(checkpoint)
     for side in ("source_lang", "target_lang"):
         lang = stored_option(state, "task", side)

@@ -4,7 +4,7 @@ import pytest
 import torch
 from models import EOS, MODES, PAD, batch, build
 
-from realformer_fairseq.decoding_cache import reordered_with_room
+from realformer_fairseq.decoding_cache import append_step
 from realformer_fairseq.encoder import shared_by
 from realformer_fairseq.linear import FEW_ROWS, Linear, linear
 
@@ -126,33 +126,36 @@ def test_reordering_beams_of_the_encoder(order, beam, copied):
         assert torch.equal(reordered[name][0], expected)
 
 
-@pytest.mark.parametrize("order", [[2, 0, 0, 1], [1], [0, 1, 2]])
-def test_reordered_with_room(order):
-    keys_values, order = torch.randn(3, 2, 3, 8), torch.tensor(order)
-    grown = reordered_with_room(keys_values, order)
-    assert grown.shape == (4, 2, len(order), 8)
-    assert torch.equal(grown[:3], keys_values[:, :, order])
-    backwards = torch.arange(len(order)).flip(0)
-    again = reordered_with_room(grown[:3], backwards)  # of a part of a tensor
-    assert torch.equal(again[:3], grown[:3].flip(2))
-
-
 @pytest.mark.parametrize("gradient", [False, True])
-def test_steps_of_several_tokens_after_an_order(gradient):
-    """Room is for one step; with more, and where gradients are wanted, it is made again."""
-    attention = build().decoder.layers[0].self_attn.eval()
-    x, order = torch.randn(4, 3, 16), torch.tensor([1, 2, 0])
+@pytest.mark.parametrize("order", [None, [2, 0, 0, 1], [1], [0, 1, 2]])
+@pytest.mark.parametrize("tokens", [1, 2])
+def test_append_step(gradient, order, tokens):
+    keys_values = torch.randn(3, 2, 3, 8)
+    step = torch.randn(tokens, 2, 3 if order is None else len(order), 8)
+    order = None if order is None else torch.tensor(order)
     with torch.set_grad_enabled(gradient):
-        state = {}
-        attention(x[:2], x[:2], x[:2], incremental_state=state)
-        attention.reorder_incremental_state(state, order)
-        attention(x[2:], x[2:], x[2:], incremental_state=state)
-        keys = attention.kept_keys(state)
-        projected = [
-            torch.stack([attention.k_proj(p), attention.v_proj(p)], 1) for p in (x[:2], x[2:])
-        ]
-    assert keys.requires_grad == gradient
-    torch.testing.assert_close(keys, torch.cat([projected[0][:, :, order], projected[1]]))
+        grown = append_step(keys_values, order, step)
+        again = append_step(grown[:3], None, step)  # a part of a tensor
+    expected = keys_values if order is None else keys_values[:, :, order]
+    assert torch.equal(grown, torch.cat([expected, step])) and torch.equal(grown, again)
+
+
+def test_copies_of_a_state_do_not_share_what_comes():
+    """Two continuations from one state, as a search that looks ahead makes them."""
+    model = build().eval()
+    source, previous = batch()
+    with torch.no_grad():
+        encoder_out, state = model.encoder(source), {}
+        model.decoder(previous[:, :1], encoder_out=encoder_out, incremental_state=state)
+        model.decoder.reorder_incremental_state_scripting(state, torch.tensor([0, 1, 2]))
+        branches = [{key: dict(value) for key, value in state.items()} for _ in range(2)]
+        for branch, word in zip(branches, (7, 9)):
+            tokens = torch.cat([previous[:, :1], torch.full((3, 1), word)], dim=1)
+            model.decoder(tokens, encoder_out=encoder_out, incremental_state=branch)
+        tokens = torch.tensor([[EOS, 7, 8]] * 3)
+        found, _ = model.decoder(tokens, encoder_out=encoder_out, incremental_state=branches[0])
+        expected, _ = model.decoder(tokens, encoder_out=encoder_out)
+    torch.testing.assert_close(found[:, -1], expected[:, -1], atol=1e-5, rtol=1e-5)
 
 
 def test_two_orders_without_a_step_between_them():
@@ -204,33 +207,51 @@ def test_linear_has_gradients_with_few_rows():
     assert torch.equal(layer.weight.grad, torch.full((3, 4), 2.0))
 
 
-def test_packed_weights_follow_the_parameters():
-    """An update, a new tensor, loading a checkpoint and fairseq's optimizers' way of writing
-    (before the model is evaluated again) each reach the product kept aside."""
+def test_one_product_for_queries_keys_and_values():
+    """Only where the model is not trained again; it follows whatever is written to the weights."""
     model = build().eval()
     attention = model.decoder.layers[0].self_attn
+    assert attention.packed is None
+    model.make_generation_fast_()
     x = torch.randn(1, 5, 16)
 
     def check():
         with torch.no_grad():
-            expected = torch.cat(
-                [attention.q_proj(x), attention.k_proj(x), attention.v_proj(x)], -1
-            )
-            torch.testing.assert_close(attention._packed_projection(x), expected)
+            separate = [attention.q_proj(x), attention.k_proj(x), attention.v_proj(x)]
+            torch.testing.assert_close(attention._packed_projection(x), torch.cat(separate, dim=-1))
 
     check()
-    with torch.no_grad():
-        attention.v_proj.weight.add_(1)
-    check()
-    attention.q_proj.bias.data = torch.ones(16)
-    check()
-    model.load_state_dict(build(seed=2).state_dict())
-    check()
-    model.train()
     attention.k_proj.weight.data.mul_(2)
-    model.eval()
     check()
-    assert set(model.state_dict()) == set(build().state_dict())
+    attention.load_state_dict(build(seed=2).decoder.layers[0].self_attn.state_dict(), strict=False)
+    check()
+    model.double()
+    x = x.double()
+    check()
+
+
+def test_hooks_on_projections_are_called_in_every_step():
+    model = build().eval()
+    calls = []
+    query = model.decoder.layers[0].self_attn.q_proj
+    query.register_forward_hook(lambda *_: calls.append(1))
+    model.make_generation_fast_()
+    source, previous = batch()
+    with torch.no_grad():
+        state, encoder_out = {}, model.encoder(source)
+        for step in (1, 2, 3):
+            tokens = previous[:, :step]
+            model.decoder(tokens, encoder_out=encoder_out, incremental_state=state)
+    assert len(calls) == 3
+
+
+def test_a_model_that_may_be_trained_keeps_torchs_linear_layers():
+    """Quantization, in fairseq and in torch, looks for exactly them."""
+    model = build()
+    assert {type(m) for m in model.modules() if isinstance(m, torch.nn.Linear)} == {torch.nn.Linear}
+    model.make_generation_fast_()
+    decoder = [m for m in model.decoder.modules() if isinstance(m, torch.nn.Linear)]
+    assert {type(m) for m in decoder} == {Linear}
 
 
 def test_what_a_step_returns_for_alignment_is_the_same_for_shared_keys():

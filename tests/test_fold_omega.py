@@ -101,6 +101,14 @@ def test_what_cannot_be_folded_is_named(options, message):
         folded(model, sublayer_scaling="admin", **options)
 
 
+def test_several_models_in_one_are_refused():
+    """Parameters of ``multilingual_realformer`` have the pair of languages in front."""
+    model = with_trained_omega(sublayer_scaling="admin")
+    state = {f"models.en-fr.{name}": value for name, value in model.state_dict().items()}
+    with pytest.raises(UserError, match="layers of the encoder are missing"):
+        fold_omega(state, arguments(sublayer_scaling="admin"))
+
+
 @pytest.mark.parametrize("value", [0.0, float("nan")])
 def test_an_omega_of_zero_is_named(value):
     model = with_trained_omega(sublayer_scaling="admin")

@@ -87,7 +87,7 @@ def test_only_keys_and_values_are_cached(mode):
     with torch.no_grad():
         model.decoder(previous[:, :1], encoder_out=model.encoder(source), incremental_state=state)
     names = [set(state[key]) for key in state if key.endswith("attn_state")]
-    for_itself = {"prev_key_value", "prev_key_padding_mask", "room"}
+    for_itself = {"prev_key_value", "prev_key_padding_mask", "order"}
     for_encoder = {"prev_key", "prev_value", "mask"}
     assert len(names) == 2 * 3  # self-attention and cross-attention of three layers
     assert names.count(for_itself) == 3 and names.count(for_encoder) == 3
