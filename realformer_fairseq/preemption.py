@@ -12,6 +12,7 @@ fairseq's data loading processes die of a signal to the group, and the training 
 launchers signal the group, train with ``--num-workers 0``, as our scripts do.
 """
 
+import contextlib
 import functools
 import logging
 import math
@@ -21,7 +22,7 @@ import signal
 import sys
 import threading
 import time
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, Iterator
 
 import torch
 from fairseq import checkpoint_utils
@@ -134,6 +135,18 @@ def stop_after_update(train_step: Callable[..., Any]) -> Callable[..., Any]:
     return step_and_look
 
 
+@contextlib.contextmanager
+def signals_given_back() -> Iterator[None]:
+    """Whoever runs a training in a process of theirs has their signals again when it is over."""
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            if isinstance(signal.getsignal(number), SignalWatch):
+                signal.signal(number, handler)
+
+
 def forward_to_spawned(call_main: Callable[..., Any]) -> Callable[..., Any]:
     """``call_main`` of fairseq, which may start a process for each GPU and wait for them."""
 
@@ -142,7 +155,8 @@ def forward_to_spawned(call_main: Callable[..., Any]) -> Callable[..., Any]:
         distributed = cfg.distributed_training
         several = distributed.distributed_world_size > 1 and not distributed.distributed_no_spawn
         if not several or main.__module__ != "fairseq_cli.train":
-            return call_main(cfg, main, **kwargs)
+            with signals_given_back():
+                return call_main(cfg, main, **kwargs)
         forwarder = SignalForwarder()
         try:
             return call_main(cfg, main, **kwargs)

@@ -176,6 +176,21 @@ def test_importing_the_plugin_leaves_signals_alone():
     assert not any(isinstance(signal.getsignal(n), SignalWatch) for n in preemption.SIGNALS)
 
 
+def test_signals_are_given_back_after_a_training_in_this_process():
+    def stop(*_):
+        pass
+
+    before = [signal.signal(number, stop) for number in preemption.SIGNALS]
+    try:
+        with pytest.raises(KeyError), preemption.signals_given_back():
+            SignalWatch()
+            raise KeyError
+        assert [signal.getsignal(number) for number in preemption.SIGNALS] == [stop, stop]
+    finally:
+        for number, handler in zip(preemption.SIGNALS, before):
+            signal.signal(number, handler)
+
+
 @pytest.mark.parametrize(
     "updates, next_epoch, over",
     [(20, 1, True), (21, 1, True), (19, 1, False), (19, 3, True), (19, 2, False)],
