@@ -18,6 +18,7 @@ import argparse
 from typing import Any, Dict, List
 
 import torch
+from fairseq.models.transformer.transformer_config import DEFAULT_MIN_PARAMS_TO_WRAP
 from fairseq.modules import SinusoidalPositionalEmbedding
 from torch import Tensor
 
@@ -222,6 +223,8 @@ def become_transformer(cfg: Dict[str, Any], args: argparse.Namespace) -> None:
     """
     options = {k: v for k, v in vars(args).items() if k not in OUR_OPTIONS}
     options.update(arch="transformer", _name="transformer", user_dir=None)
+    # fairseq 0.12.2 sets it on loading, which hydra allows only where it is there already.
+    options.setdefault("min_params_to_wrap", DEFAULT_MIN_PARAMS_TO_WRAP)
     cfg["model"] = options
     cfg["common"]["user_dir"] = None
 

@@ -90,7 +90,7 @@ def test_scalars_and_arrays_written_by_numpy_1_load(tmp_path):
     written = (tmp_path / "new.pt").read_bytes()
     old = written.replace(b"numpy._core.multiarray", b"numpy.core.multiarray")
     (tmp_path / "old.pt").write_bytes(old)
-    assert old != written
+    assert b"numpy.core.multiarray" in old and b"numpy._core" not in old
     loaded = torch.load(tmp_path / "old.pt", weights_only=True)
     assert (loaded["best"], loaded["counts"].tolist()) == (27.5, [0, 1])
 

@@ -2,9 +2,11 @@
 
 import shutil
 
+import fairseq
 import pytest
 import torch
 from conftest import PROJECT, run, train
+from fairseq import checkpoint_utils
 from fairseq.models import ARCH_MODEL_REGISTRY
 from models import TASK, arguments, batch, build, logits
 
@@ -168,6 +170,9 @@ def test_command_line(trained_with_admin, prepared, tmp_path, mode):
     result = run(PROJECT / "scripts/fold_admin.sh", "--checkpoint", checkpoint, "--output", output)
     assert "no longer share embeddings" in result.stdout
     assert ("plain fairseq transformer" in result.stdout) == (mode == "none")
+    if mode == "none" and fairseq.__version__ == "0.12.2":
+        checkpoint_utils.load_model_ensemble([str(output)])
+        pytest.skip("its own Transformer does not translate: 'Mask Type should be defined'")
     ours = ["--user-dir", PROJECT / "realformer_fairseq"]
     expected = generate(prepared / "data-bin", checkpoint, *ours)
     actual = generate(prepared / "data-bin", output, *([] if mode == "none" else ours))

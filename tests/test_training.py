@@ -9,6 +9,7 @@ from fairseq import options, utils
 from fairseq.models import ARCH_MODEL_NAME_REGISTRY
 
 from realformer_fairseq.architectures import ARCHITECTURES
+from realformer_fairseq.encoder_layer import FAST_PATH_PARAMETERS
 
 
 def losses(text):
@@ -26,6 +27,11 @@ def flat(state, path=""):
     else:
         return {path: state}
     return {k: v for key, value in items for k, v in flat(value, f"{path}/{key}").items()}
+
+
+def is_trained(name):
+    """Not what fairseq 0.12.2 keeps besides: an uninitialised tensor, a second set of weights."""
+    return name.split(".")[-1] not in ("_float_tensor", *FAST_PATH_PARAMETERS)
 
 
 def test_loss_falls(trained):
@@ -48,6 +54,8 @@ def test_twenty_updates_equal_ten_and_ten_resumed(trained, prepared, tmp_path):
         one, other = flat(expected[part]), flat(actual[part])
         assert one.keys() == other.keys() and len(one) > 20
         for key, value in one.items():
+            if not is_trained(key):
+                continue
             same = torch.equal(value, other[key]) if torch.is_tensor(value) else value == other[key]
             assert same, (part, key)
 
@@ -90,8 +98,9 @@ def test_vanilla_checkpoint_is_fine_tuned(prepared, tmp_path):
         torch.load(path, weights_only=True)["model"]
         for path in (checkpoint, tmp_path / "ours/checkpoint_last.pt")
     )
-    assert before.keys() == after.keys()
-    assert all(torch.equal(before[key], after[key]) for key in before)
+    names = set(filter(is_trained, before))
+    assert names == set(filter(is_trained, after))
+    assert all(torch.equal(before[name], after[name]) for name in names)
 
 
 @pytest.fixture
