@@ -195,6 +195,7 @@ def fold_state(state: Dict[str, Any]) -> List[str]:
     if not isinstance(args, argparse.Namespace):
         raise UserError("its options are not stored as fairseq-train stores them")
     was_shared = args.share_all_embeddings
+    had_table = learned_positions(args)
     fold_omega(state["model"], args)
     args.sublayer_scaling = "none"
     state.pop("last_optimizer_state", None)
@@ -207,12 +208,17 @@ def fold_state(state: Dict[str, Any]) -> List[str]:
         said.append(
             "encoder and decoder no longer share embeddings: each has its first omega in it"
         )
-    if args.encoder_learned_pos:
+    if learned_positions(args) != had_table:
         said.append("positions are a learned table now, of the sinusoids times the first omega")
     if args.residual_attention == "none":
         become_transformer(cfg, args)
         said.append("the model is a plain fairseq transformer: no --user-dir is needed")
     return said
+
+
+def learned_positions(args: argparse.Namespace) -> List[bool]:
+    """Whether positions are a learned table, in the encoder and in the decoder."""
+    return [bool(args.encoder_learned_pos), bool(args.decoder_learned_pos)]
 
 
 def become_transformer(cfg: Dict[str, Any], args: argparse.Namespace) -> None:

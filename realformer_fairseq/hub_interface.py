@@ -15,6 +15,9 @@ from .mapped_checkpoint import load_checkpoint, stored_option
 from .overlong_sentences import SPLIT, parts_of_sentences
 from .translation import BEAM, LENPEN
 
+# Of translation_multi_simple_epoch: dictionaries that need not be with the data.
+DICTIONARY_OPTIONS = ("fixed_dictionary", "source_dict", "target_dict")
+
 
 def check_files(folder: str, checkpoints: str, data: str, **overrides) -> None:
     """Refuse what is not there, or no checkpoint, before fairseq ends in a TypeError over it.
@@ -22,7 +25,8 @@ def check_files(folder: str, checkpoints: str, data: str, **overrides) -> None:
     Args:
         folder: of the checkpoints; an address or an archive is left to fairseq
         checkpoints: names in it, several with a colon between them
-        data: folder of the dictionaries, from the folder if it starts with a dot
+        data: folder of the dictionaries, from the folder if it starts with a dot; here, too, an
+            address or an archive is left to fairseq
         overrides: may have ``source_lang`` and ``target_lang``
 
     Raises:
@@ -39,6 +43,9 @@ def check_files(folder: str, checkpoints: str, data: str, **overrides) -> None:
         if not os.path.isfile(path):
             raise UserError(f"no such file: '{path}'")
         state = load_checkpoint(path)
+        elsewhere = any(stored_option(state, "task", name) for name in DICTIONARY_OPTIONS)
+        if elsewhere or "://" in data or os.path.isfile(data):
+            continue
         for side in ("source_lang", "target_lang"):
             lang = overrides.get(side) or stored_option(state, "task", side)
             dictionary = os.path.join(data, f"dict.{lang}.txt")

@@ -13,6 +13,7 @@ import warnings
 import torch
 from fairseq.modules import MultiheadAttention
 from torch import nn
+from torch.nn.utils import skip_init
 
 from .command_line import UserError, run_main
 from .decoder import RealFormerDecoder
@@ -35,7 +36,7 @@ def int8_linear(weight: torch.Tensor, bias) -> nn.Module:
         raise UserError(
             f"--int8: torch {torch.__version__} has no torch.ao.nn.quantized any more"
         ) from None
-    layer = nn.Linear(weight.size(1), weight.size(0), bias=bias is not None)
+    layer = skip_init(nn.Linear, weight.size(1), weight.size(0), bias=bias is not None)
     layer.weight = nn.Parameter(weight.detach().float())
     if bias is not None:
         layer.bias = nn.Parameter(bias.detach().float())

@@ -10,6 +10,7 @@ from typing import Dict, Optional, Tuple
 import torch
 from fairseq.modules import MultiheadAttention
 from torch import Tensor, nn
+from torch.nn.utils import skip_init
 
 from .decoding_cache import append_step
 from .linear import Linear
@@ -54,9 +55,13 @@ class ResidualMultiheadAttention(MultiheadAttention):
         projections = (self.q_proj, self.k_proj, self.v_proj)
         if not self.self_attention or self.packed is not None:
             return
-        if any(type(p) not in (nn.Linear, Linear) or p._forward_hooks for p in projections):
+        if any(type(p) not in (nn.Linear, Linear) for p in projections) or any(
+            p._forward_hooks or p._forward_pre_hooks for p in projections
+        ):
             return  # something wants to be asked at every call
-        packed = Linear(self.embed_dim, 3 * self.embed_dim, bias=self.q_proj.bias is not None)
+        bias = self.q_proj.bias is not None
+        # Without drawing initial weights: sampling with a seed stays what it is without packing.
+        packed = skip_init(Linear, self.embed_dim, 3 * self.embed_dim, bias=bias)
         for name, parameter in list(packed.named_parameters()):
             parts = [getattr(p, name) for p in projections]
             parameter.data = torch.cat([part.data for part in parts])
@@ -258,7 +263,7 @@ class ResidualMultiheadAttention(MultiheadAttention):
                 state[name] = cached.index_select(0, new_order)
         if "prev_key_value" in state and state["order"] is None:
             state["order"] = new_order  # the next step applies it, when it copies anyway
-        if len(state) > 0:
+        if incremental_state is not None and len(state) > 0:
             incremental_state = self._set_input_buffer(incremental_state, state)
         return incremental_state
 

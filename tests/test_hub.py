@@ -10,6 +10,7 @@ from fairseq.models.transformer import TransformerModel
 
 from realformer_fairseq import RealFormerModel
 from realformer_fairseq.command_line import UserError
+from realformer_fairseq.hub_interface import check_files
 
 
 def from_pretrained(trained, prepared, model=RealFormerModel, checkpoint="checkpoint_last.pt"):
@@ -145,3 +146,12 @@ def test_fairseqs_own_from_pretrained_loads_ours(trained, prepared, pairs, hub):
     torch.testing.assert_close(
         other.models[0].state_dict(), hub.models[0].state_dict(), rtol=0, atol=0
     )
+
+
+def test_archives_and_addresses_of_data_are_left_to_fairseq(trained, tmp_path):
+    archive = tmp_path / "data.tar.gz"
+    archive.touch()
+    for data in (str(archive), "https://example.org/data.tar.gz"):
+        check_files(str(trained), "checkpoint_last.pt", data)
+    with pytest.raises(UserError, match="data_name_or_path: no such file"):
+        check_files(str(trained), "checkpoint_last.pt", str(tmp_path))
