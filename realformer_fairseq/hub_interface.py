@@ -37,6 +37,7 @@ def check_files(folder: str, checkpoints: str, data: str, **overrides) -> None:
     if not os.path.isdir(folder):
         raise UserError(f"no such folder: '{folder}'")
     data = os.path.join(folder, data) if data.startswith(".") else data
+    is_folder = "://" not in data and not os.path.isfile(data)
     data = data.split(os.pathsep)[0]
     for name in checkpoints.split(os.pathsep):
         path = os.path.join(folder, name)
@@ -44,7 +45,7 @@ def check_files(folder: str, checkpoints: str, data: str, **overrides) -> None:
             raise UserError(f"no such file: '{path}'")
         state = load_checkpoint(path)
         elsewhere = any(stored_option(state, "task", name) for name in DICTIONARY_OPTIONS)
-        if elsewhere or "://" in data or os.path.isfile(data):
+        if elsewhere or not is_folder:
             continue
         for side in ("source_lang", "target_lang"):
             lang = overrides.get(side) or stored_option(state, "task", side)
