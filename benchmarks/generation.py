@@ -15,6 +15,7 @@ import torch
 from fairseq.sequence_generator import SequenceGenerator
 
 from benchmarks.contenders import Task, build, make_batch
+from benchmarks.options import add_device, check_device, listed
 from benchmarks.rounds import print_versions, seconds_in_turns, speed_ratios, with_spread
 from benchmarks.training import SHAPES
 
@@ -91,21 +92,16 @@ def parse_args():
     add("--length", type=int, default=25, metavar="N", help="tokens generated")
     add("--rounds", type=int, default=9, metavar="N")
     add("--types", type=int, default=8000, metavar="N", help="size of the dictionary")
-    add("--device", choices=("cpu", "cuda"), default="cpu")
-    add("--precision", choices=PRECISIONS, default="float32")
+    add_device(parser, PRECISIONS)
     args = parser.parse_args()
-    args.shapes = args.shapes.split(",")
-    for name in args.shapes:
-        if name not in SHAPES:
-            parser.error(f"--shapes: '{name}' is not one of {', '.join(SHAPES)}")
+    args.shapes = listed(parser, "--shapes", args.shapes, SHAPES)
     try:
         args.batches = [int(number) for number in args.batches.split(",")]
     except ValueError:
         parser.error(f"--batches: '{args.batches}' is not a list of whole numbers")
     if min(args.batches + [args.rounds, args.beam, args.length]) < 1:
         parser.error("--batches, --rounds, --beam and --length are whole numbers above 0")
-    if args.device == "cuda" and not torch.cuda.is_available():
-        parser.error("--device cuda: torch finds no CUDA device")
+    check_device(parser, args.device)
     return args
 
 

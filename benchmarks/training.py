@@ -22,6 +22,7 @@ from fairseq.criterions.label_smoothed_cross_entropy import label_smoothed_nll_l
 from torch.profiler import ProfilerActivity, profile
 
 from benchmarks.contenders import CONTENDERS, Shape, Task, build, make_batch
+from benchmarks.options import add_device, check_device, listed
 from benchmarks.rounds import print_versions, seconds_in_turns, speed_ratios, with_spread
 
 SHAPES = {
@@ -122,19 +123,13 @@ def parse_args():
     add("--warm-up", type=int, default=2, metavar="N", help="updates before those that count")
     add("--dropout", type=float, default=0.1, metavar="P", help="everywhere; 0.1 is the recipes'")
     add("--types", type=int, default=8000, metavar="N", help="size of the dictionary")
-    add("--device", choices=("cpu", "cuda"), default="cpu")
-    add("--precision", choices=PRECISIONS, default="float32", help="of autocast")
+    add_device(parser, PRECISIONS)
     args = parser.parse_args()
-    for name, accepted in (("shapes", SHAPES), ("contenders", CONTENDERS)):
-        values = getattr(args, name).split(",")
-        unknown = [value for value in values if value not in accepted]
-        if unknown:
-            parser.error(f"--{name}: '{unknown[0]}' is not one of {', '.join(accepted)}")
-        setattr(args, name, values)
+    args.shapes = listed(parser, "--shapes", args.shapes, SHAPES)
+    args.contenders = listed(parser, "--contenders", args.contenders, CONTENDERS)
     if args.rounds < 1 or args.warm_up < 0:
         parser.error("--rounds and --warm-up are whole numbers, and there is a round at least")
-    if args.device == "cuda" and not torch.cuda.is_available():
-        parser.error("--device cuda: torch finds no CUDA device")
+    check_device(parser, args.device)
     if "x-transformers" in args.contenders and not importlib.util.find_spec("x_transformers"):
         parser.error("--contenders x-transformers: not installed (pip install '.[benchmarks]')")
     if "fairseq" not in args.contenders:
