@@ -7,23 +7,11 @@ import pytest
 import torch
 from fairseq.hub_utils import GeneratorHubInterface
 from fairseq.models.transformer import TransformerModel
+from hubs import from_pretrained
 
 from realformer_fairseq import RealFormerModel
 from realformer_fairseq.command_line import UserError
 from realformer_fairseq.hub_interface import check_files
-
-
-def from_pretrained(trained, prepared, model=RealFormerModel, checkpoint="checkpoint_last.pt"):
-    return model.from_pretrained(
-        str(trained),
-        checkpoint,
-        data_name_or_path=str(prepared / "data-bin"),
-        tokenizer="realformer_moses",
-        source_lang="en",
-        target_lang="fr",
-        bpe="subword_nmt",
-        bpe_codes=str(prepared / "data-bin/code"),
-    )
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +129,7 @@ def test_what_is_not_there_is_named(folder, prepared, path, checkpoint, data, me
 
 def test_fairseqs_own_from_pretrained_loads_ours(trained, prepared, pairs, hub):
     """A model knows itself by its checkpoint, whichever class is asked."""
-    other = from_pretrained(trained, prepared, TransformerModel)
+    other = from_pretrained(trained, prepared, model=TransformerModel)
     assert type(other.models[0]) is RealFormerModel
     torch.testing.assert_close(
         other.models[0].state_dict(), hub.models[0].state_dict(), rtol=0, atol=0

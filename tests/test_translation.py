@@ -6,6 +6,7 @@ import shlex
 
 import pytest
 from conftest import PROJECT, run
+from hubs import from_pretrained
 
 from realformer_fairseq import translation
 
@@ -96,18 +97,11 @@ def test_generate_aligns_and_agrees_with_translate(ensemble, prepared, translate
 
 def test_from_pretrained(ensemble, averaged, prepared, lines, translated):
     """As the README shows it, against the script."""
-    from realformer_fairseq import RealFormerModel
-
     files = [os.path.relpath(path, averaged.parent) for path in ensemble.split(":")]
-    model = RealFormerModel.from_pretrained(
-        str(averaged.parent),
+    model = from_pretrained(
+        averaged.parent,
+        prepared,
         ":".join(files),
-        data_name_or_path=str(prepared / "data-bin"),
-        tokenizer="realformer_moses",
-        source_lang="en",
-        target_lang="fr",
-        bpe="subword_nmt",
-        bpe_codes=str(prepared / "data-bin/code"),
         max_source_positions=LIMITS["max_source_positions"],
     )
     options = {name: LIMITS[name] for name in ("max_len_a", "max_len_b")}
