@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import find_packages, setup
 
 HERE = Path(__file__).parent
 VERSION = re.search(
@@ -17,7 +17,7 @@ setup(
     long_description=(HERE / "README.md").read_text("utf-8"),
     long_description_content_type="text/markdown",
     license="MIT",
-    packages=["realformer_fairseq"],
+    packages=find_packages(include=["realformer_fairseq*"]),
     package_data={"realformer_fairseq": ["config/*.yaml", "config/*/*.yaml"]},
     python_requires=">=3.9",
     install_requires=[

@@ -56,7 +56,14 @@ class Ours:
         self.work, self.jobs, self.merges = work, jobs, merges
 
     def tokenize(self) -> None:
-        command = [PYTHON, "-m", "realformer_fairseq.tokenization", "--jobs", self.jobs, "--moses"]
+        command = [
+            PYTHON,
+            "-m",
+            "realformer_fairseq.text.tokenization",
+            "--jobs",
+            self.jobs,
+            "--moses",
+        ]
         command += ["--normalize-punctuation", "--remove-non-printing"]
         for lang in LANGUAGES:
             counts = self.work / f"counts.{lang}"
@@ -64,13 +71,13 @@ class Ours:
             run(command + options, self.work / f"raw.{lang}", self.work / f"ours.tok.{lang}")
 
     def learn(self) -> None:
-        command = [PYTHON, "-m", "realformer_fairseq.byte_pair_encoding", "learn"]
+        command = [PYTHON, "-m", "realformer_fairseq.text.byte_pair_encoding", "learn"]
         counts = [self.work / f"counts.{lang}" for lang in LANGUAGES]
         command += ["--merges", self.merges, "--word-counts", *counts]
         run(command, Path(os.devnull), self.work / "ours.codes")
 
     def encode(self) -> None:
-        command = [PYTHON, "-m", "realformer_fairseq.byte_pair_encoding", "apply"]
+        command = [PYTHON, "-m", "realformer_fairseq.text.byte_pair_encoding", "apply"]
         command += ["--jobs", self.jobs, "--codes", self.work / "ours.codes"]
         for lang in LANGUAGES:
             run(command, self.work / f"ours.tok.{lang}", self.work / f"ours.bpe.{lang}")

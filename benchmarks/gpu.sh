@@ -16,8 +16,8 @@
 #
 #   benchmarks/gpu.sh --output gpu.md
 set -euo pipefail
-# shellcheck source=scripts/common.sh
-source "$(dirname "${BASH_SOURCE[0]}")/../scripts/common.sh"
+# shellcheck source=scripts/lib/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib/common.sh"
 
 DEVICE=cuda
 OUTPUT=/dev/null

@@ -22,8 +22,8 @@
 #   data-prep/prepare-debian-en2fr.sh
 #   data-prep/prepare-debian-en2fr.sh --corpus ~/corpora/debian-en-fr --out /tmp/debian
 set -euo pipefail
-# shellcheck source=scripts/common.sh
-source "$(dirname "${BASH_SOURCE[0]}")/../scripts/common.sh"
+# shellcheck source=scripts/lib/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib/common.sh"
 # shellcheck source=data-prep/text_pipeline.sh
 source "$PROJECT/data-prep/text_pipeline.sh"
 

@@ -16,8 +16,8 @@
 #   data-prep/prepare-sample-en2fr.sh --out /tmp/sample
 #   fairseq-train /tmp/sample/data-bin --user-dir realformer_fairseq --arch realformer_tiny ...
 set -euo pipefail
-# shellcheck source=scripts/common.sh
-source "$(dirname "${BASH_SOURCE[0]}")/../scripts/common.sh"
+# shellcheck source=scripts/lib/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib/common.sh"
 # shellcheck source=data-prep/text_pipeline.sh
 source "$PROJECT/data-prep/text_pipeline.sh"
 

@@ -28,8 +28,8 @@
 #
 #   data-prep/prepare-wmt14en2de.sh --icml17 --out /data/wmt14-en2de --jobs 16
 set -euo pipefail
-# shellcheck source=scripts/common.sh
-source "$(dirname "${BASH_SOURCE[0]}")/../scripts/common.sh"
+# shellcheck source=scripts/lib/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib/common.sh"
 # shellcheck source=data-prep/wmt14_pipeline.sh
 source "$PROJECT/data-prep/wmt14_pipeline.sh"
 

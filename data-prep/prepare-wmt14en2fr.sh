@@ -28,8 +28,8 @@
 #   data-prep/prepare-wmt14en2fr.sh --out /data/wmt14-en2fr --jobs 32
 #   data-prep/prepare-wmt14en2fr.sh --corpora ~/downloads --bpe-codes old/code --dict old/dict.en.txt
 set -euo pipefail
-# shellcheck source=scripts/common.sh
-source "$(dirname "${BASH_SOURCE[0]}")/../scripts/common.sh"
+# shellcheck source=scripts/lib/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib/common.sh"
 # shellcheck source=data-prep/wmt14_pipeline.sh
 source "$PROJECT/data-prep/wmt14_pipeline.sh"
 

@@ -24,16 +24,16 @@ if not _starts_as_command():
 
     check_versions()
 
-    from .admin_profile import profile_in_fairseq_train
-    from .bfloat16 import allow_bf16_without_tpu
-    from .checkpoint_saving import save_checkpoints_whole
-    from .fairseq_tokenizer import RealFormerMosesTokenizer
     from .model import RealFormerModel
     from .multilingual import MultilingualRealFormerModel
-    from .preemption import save_when_told_to_stop
-    from .radam import FairseqRAdam
     from .registration import register_with_fairseq
-    from .resume import resume_what_is_whole
+    from .text.fairseq_tokenizer import RealFormerMosesTokenizer
+    from .training.admin_profile import profile_in_fairseq_train
+    from .training.bfloat16 import allow_bf16_without_tpu
+    from .training.checkpoint_saving import save_checkpoints_whole
+    from .training.preemption import save_when_told_to_stop
+    from .training.radam import FairseqRAdam
+    from .training.resume import resume_what_is_whole
 
     __all__ = [
         "FairseqRAdam",

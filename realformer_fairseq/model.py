@@ -14,7 +14,7 @@ from .architectures import realformer
 from .decoder import RealFormerDecoder
 from .dropout import replace_dropout
 from .encoder import RealFormerEncoder
-from .hub_interface import TranslationHub, check_files
+from .inference.hub_interface import TranslationHub, check_files
 from .model_config import RealFormerConfig, add_arguments, check_names
 
 

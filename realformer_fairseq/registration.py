@@ -3,11 +3,11 @@
 from fairseq.models import ARCH_MODEL_REGISTRY, register_model_architecture
 
 from .architectures import ARCHITECTURES
-from .checkpoint_loading import allow_fairseq_checkpoints
-from .fairseq_tokenizer import RealFormerMosesTokenizer  # noqa: F401  registers itself
+from .checkpoints.checkpoint_loading import allow_fairseq_checkpoints
 from .model import RealFormerModel  # noqa: F401
 from .multilingual import MultilingualRealFormerModel  # noqa: F401
-from .radam import FairseqRAdam  # noqa: F401
+from .text.fairseq_tokenizer import RealFormerMosesTokenizer  # noqa: F401  registers itself
+from .training.radam import FairseqRAdam  # noqa: F401
 
 
 def register_with_fairseq() -> None:

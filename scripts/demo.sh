@@ -16,8 +16,8 @@
 #   scripts/demo.sh --out /tmp/demo
 #   scripts/demo.sh --out /tmp/without-residual -- --residual-attention none
 set -euo pipefail
-# shellcheck source=scripts/common.sh
-source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+# shellcheck source=scripts/lib/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 
 OUT="$PROJECT/demo"
 while [[ $# -gt 0 ]]; do

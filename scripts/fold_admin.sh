@@ -16,6 +16,6 @@
 #
 #   scripts/fold_admin.sh --checkpoint checkpoints/average.pt --output checkpoints/folded.pt
 set -euo pipefail
-# shellcheck source=scripts/common.sh
-source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
-run_module realformer_fairseq.fold_omega "$@"
+# shellcheck source=scripts/lib/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
+run_module realformer_fairseq.checkpoints.fold_omega "$@"

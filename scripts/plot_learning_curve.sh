@@ -14,6 +14,6 @@
 #
 #   scripts/plot_learning_curve.sh --logs post-ln.log realformer.log --output curves.png
 set -euo pipefail
-# shellcheck source=scripts/common.sh
-source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
-run_module realformer_fairseq.learning_curve "$@"
+# shellcheck source=scripts/lib/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
+run_module realformer_fairseq.analysis.learning_curve "$@"

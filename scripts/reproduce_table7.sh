@@ -26,10 +26,10 @@
 #   scripts/reproduce_table7.sh --row fr-60-12 --dry-run
 #   scripts/reproduce_table7.sh --row fr-6-6 --corpus debian --scale cpu --out /tmp/try
 set -euo pipefail
-# shellcheck source=scripts/common.sh
-source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
-# shellcheck source=scripts/recipes.sh
-source "$PROJECT/scripts/recipes.sh"
+# shellcheck source=scripts/lib/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
+# shellcheck source=scripts/lib/recipes.sh
+source "$PROJECT/scripts/lib/recipes.sh"
 
 # Options of the training script, and after another -- those of fairseq-train.
 after_the_options() {

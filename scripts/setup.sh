@@ -25,8 +25,8 @@
 #
 #   VENV=~/envs/realformer PYTHON=python3.12 scripts/setup.sh
 set -euo pipefail
-# shellcheck source=scripts/common.sh
-source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+# shellcheck source=scripts/lib/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 
 FROM_SOURCE=false
 while [[ $# -gt 0 ]]; do

@@ -14,8 +14,8 @@
 #
 #   scripts/test.sh -x tests/test_model.py
 set -euo pipefail
-# shellcheck source=scripts/common.sh
-source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+# shellcheck source=scripts/lib/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 
 case "${1:-}" in
   -h | --help) help_text; exit ;;

@@ -5,17 +5,17 @@
 #
 #   --row ROW    encoder and decoder layers: 6-6 (default), 12-12 or 18-18
 #
-# Recipe and sources: scripts/recipes.sh. One GPU, all of a machine and several machines train with
-# the same number of tokens an update: 32,768.
+# Recipe and sources: scripts/lib/recipes.sh. One GPU, all of a machine and several machines train
+# with the same number of tokens an update: 32,768.
 #
 # Example: ADMIN, row 18-18, on one GPU
 #
 #   scripts/train_wmt14_en_de.sh --row 18-18 --model admin --gpus 1 --data data/wmt14-en2de/data-bin
 set -euo pipefail
-# shellcheck source=scripts/common.sh
-source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
-# shellcheck source=scripts/training.sh
-source "$PROJECT/scripts/training.sh"
+# shellcheck source=scripts/lib/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
+# shellcheck source=scripts/lib/training.sh
+source "$PROJECT/scripts/lib/training.sh"
 
 # shellcheck disable=SC2034  # the files above read them
 PAIR=en-de SOURCE_LANG=en TARGET_LANG=de ROWS="6-6 12-12 18-18" ROW=6-6

@@ -5,8 +5,8 @@
 #
 #   --row ROW    encoder and decoder layers: 6-6 (default) or 60-12
 #
-# Recipe and sources: scripts/recipes.sh. One GPU, all of a machine and several machines train with
-# the same number of tokens an update: 640,000 in row 6-6, 1,280,000 in row 60-12.
+# Recipe and sources: scripts/lib/recipes.sh. One GPU, all of a machine and several machines train
+# with the same number of tokens an update: 640,000 in row 6-6, 1,280,000 in row 60-12.
 #
 # Example: the row of 43.97 BLEU, on the GPUs of this machine
 #
@@ -21,10 +21,10 @@
 #   scripts/train_wmt14_en_fr.sh --data demo/corpus/data-bin --save-dir /tmp/try --gpus 0 \
 #     --max-tokens 1000 --effective-batch 4000 --epochs 2 -- --arch realformer_tiny
 set -euo pipefail
-# shellcheck source=scripts/common.sh
-source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
-# shellcheck source=scripts/training.sh
-source "$PROJECT/scripts/training.sh"
+# shellcheck source=scripts/lib/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
+# shellcheck source=scripts/lib/training.sh
+source "$PROJECT/scripts/lib/training.sh"
 
 # shellcheck disable=SC2034  # the files above read them
 PAIR=en-fr SOURCE_LANG=en TARGET_LANG=fr ROWS="6-6 60-12" ROW=6-6

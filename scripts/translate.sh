@@ -36,7 +36,7 @@
 #   echo 'The cat sleeps.' | scripts/translate.sh --checkpoint demo/checkpoints/average.pt \
 #     --data demo/corpus/data-bin
 set -euo pipefail
-# shellcheck source=scripts/common.sh
-source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+# shellcheck source=scripts/lib/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 keep_freed_memory
-run_module realformer_fairseq.translation "$@"
+run_module realformer_fairseq.inference.translation "$@"

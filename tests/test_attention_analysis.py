@@ -9,11 +9,15 @@ from commands import error_of
 from conftest import PROJECT, run
 from models import PAD, batch, build, build_with_weights_of, logits
 
-from realformer_fairseq import attention_analysis
-from realformer_fairseq.attention_map import attention_of_sentence, plain, tokens_of_sentence
-from realformer_fairseq.attention_plots import COLOURS, MEDIAN_BINS
-from realformer_fairseq.attention_recorder import AttentionRecorder
-from realformer_fairseq.attention_statistics import (
+from realformer_fairseq.analysis import attention_analysis
+from realformer_fairseq.analysis.attention_map import (
+    attention_of_sentence,
+    plain,
+    tokens_of_sentence,
+)
+from realformer_fairseq.analysis.attention_plots import COLOURS, MEDIAN_BINS
+from realformer_fairseq.analysis.attention_recorder import AttentionRecorder
+from realformer_fairseq.analysis.attention_statistics import (
     BINS,
     LN_2,
     AttentionStatistics,
@@ -21,9 +25,9 @@ from realformer_fairseq.attention_statistics import (
     entropy,
     jensen_shannon_divergence,
 )
-from realformer_fairseq.checkpoint_loading import allow_fairseq_checkpoints
+from realformer_fairseq.analysis.trained_model import load_model, load_split
+from realformer_fairseq.checkpoints.checkpoint_loading import allow_fairseq_checkpoints
 from realformer_fairseq.command_line import UserError
-from realformer_fairseq.trained_model import load_model, load_split
 
 SCRIPT = PROJECT / "scripts/analyze_attention.sh"
 PNG = b"\x89PNG"

@@ -21,18 +21,13 @@ from models import arguments, build
 from test_translation_command import SEARCH
 from wmt14_corpus import __main__ as wmt14
 
-from realformer_fairseq import (
-    averaging,
-    byte_pair_encoding,
-    fold_omega,
-    learning_curve,
-    omega_by_depth,
-    scoring,
-    tokenization,
-    translation,
-)
+from realformer_fairseq.analysis import learning_curve, omega_by_depth
+from realformer_fairseq.checkpoints import averaging, fold_omega
+from realformer_fairseq.checkpoints.mapped_checkpoint import load_checkpoint
 from realformer_fairseq.command_line import run_main
-from realformer_fairseq.mapped_checkpoint import load_checkpoint
+from realformer_fairseq.evaluation import scoring
+from realformer_fairseq.inference import translation
+from realformer_fairseq.text import byte_pair_encoding, tokenization
 
 TRIES = int(os.environ.get("BAD_INPUTS", 0))
 RANDOM = settings(

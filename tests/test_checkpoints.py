@@ -130,7 +130,7 @@ def test_commands_do_not_import_fairseq(project):
     code = "import sys; sys.argv = ['-m']; import realformer_fairseq"
     for start, expected in (
         (["-c", code], True),
-        (["-m", "realformer_fairseq.tokenization", "--lang", "fr"], False),
+        (["-m", "realformer_fairseq.text.tokenization", "--lang", "fr"], False),
     ):
         out = subprocess.run(
             [sys.executable, "-X", "importtime", *start],

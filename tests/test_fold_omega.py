@@ -10,8 +10,8 @@ from fairseq import checkpoint_utils
 from fairseq.models import ARCH_MODEL_REGISTRY
 from models import TASK, arguments, batch, build, logits
 
+from realformer_fairseq.checkpoints.fold_omega import fold_omega, fold_state
 from realformer_fairseq.command_line import UserError
-from realformer_fairseq.fold_omega import fold_omega, fold_state
 
 VARIANTS = {
     "shared embeddings": dict(share_all_embeddings=True),

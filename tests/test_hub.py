@@ -11,7 +11,7 @@ from hubs import from_pretrained
 
 from realformer_fairseq import RealFormerModel
 from realformer_fairseq.command_line import UserError
-from realformer_fairseq.hub_interface import check_files
+from realformer_fairseq.inference.hub_interface import check_files
 
 
 @pytest.fixture(scope="module")

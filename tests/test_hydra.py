@@ -21,7 +21,7 @@ from test_fold_omega import with_trained_omega
 from test_train_scripts import ROWS, command
 from test_training import flat
 
-from realformer_fairseq.fold_omega import fold_state
+from realformer_fairseq.checkpoints.fold_omega import fold_state
 
 CONFIG = PROJECT / "realformer_fairseq/config"
 # tiny.yaml made into the training of conftest.py.

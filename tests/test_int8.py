@@ -6,7 +6,7 @@ from conftest import PROJECT, run
 from models import batch, build, logits
 from torch import nn
 
-from realformer_fairseq.int8 import int8_linear, quantize
+from realformer_fairseq.inference.int8 import int8_linear, quantize
 
 
 def test_a_layer_is_within_its_resolution():
@@ -58,8 +58,8 @@ def test_translate_sh(trained, prepared, tmp_path):
     command += ["--checkpoint", trained / "checkpoint_last.pt", "--beam", 2, "--input", source]
     limit = ["--", "--max-len-b", 5, "--max-len-a", 0]
     result = run(*command, "--int8", "--output", tmp_path / "int8.fr", *limit)
-    assert "-m realformer_fairseq.int8 " in result.stderr
+    assert "-m realformer_fairseq.inference.int8 " in result.stderr
     lines = (tmp_path / "int8.fr").read_text("utf-8").splitlines()
     assert len(lines) == len(source.read_text("utf-8").splitlines())
     dry = run(*command, "--int8", "--dry-run").stdout.split()
-    assert dry[1:3] == ["-m", "realformer_fairseq.int8"] and "--cpu" in dry
+    assert dry[1:3] == ["-m", "realformer_fairseq.inference.int8"] and "--cpu" in dry

@@ -2,7 +2,7 @@
 
 from conftest import run
 
-from realformer_fairseq.learning_curve import read_curves
+from realformer_fairseq.analysis.learning_curve import read_curves
 
 LOG = """\
 2026-01-01 10:00:00 | INFO | train_inner | epoch 001:     50 / 2655 loss=12.5, nll_loss=12.4, \

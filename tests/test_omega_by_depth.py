@@ -3,13 +3,13 @@
 import torch
 from conftest import PROJECT, run
 
-from realformer_fairseq.omega_by_depth import of_stack, read_run
+from realformer_fairseq.analysis.omega_by_depth import of_stack, read_run
 
 LOG = """\
-2026-01-01 10:00:00 | INFO | realformer_fairseq.admin_profile | ADMIN profile of 3 sentences
-2026-01-01 10:00:00 | INFO | realformer_fairseq.admin_profile | ADMIN profile: \
+2026-01-01 10:00:00 | INFO | realformer_fairseq.training.admin_profile | ADMIN profile of 3
+2026-01-01 10:00:00 | INFO | realformer_fairseq.training.admin_profile | ADMIN profile: \
 encoder.layers.0.self_attn_residual.omega = 1.0000
-2026-01-01 10:00:00 | INFO | realformer_fairseq.admin_profile | ADMIN profile: \
+2026-01-01 10:00:00 | INFO | realformer_fairseq.training.admin_profile | ADMIN profile: \
 encoder.layers.0.ffn_residual.omega = 1.3255
 """
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from conftest import PROJECT
 
-from realformer_fairseq import parallel_lines
 from realformer_fairseq.command_line import UserError
-from realformer_fairseq.parallel_lines import (
+from realformer_fairseq.text import parallel_lines
+from realformer_fairseq.text.parallel_lines import (
     BLOCK_BYTES,
     BLOCKS_PER_WORKER,
     LONGEST_LINE,
@@ -24,7 +24,15 @@ from realformer_fairseq.parallel_lines import (
     convert_stream,
 )
 
-COMMAND = [sys.executable, "-m", "realformer_fairseq.tokenization", "--lang", "en", "--jobs", "2"]
+COMMAND = [
+    sys.executable,
+    "-m",
+    "realformer_fairseq.text.tokenization",
+    "--lang",
+    "en",
+    "--jobs",
+    "2",
+]
 
 
 def upper():

@@ -27,9 +27,12 @@ from hostile_files import (
 )
 from models import make_dictionary
 
-from realformer_fairseq import RealFormerModel, averaging, fold_omega, omega_by_depth, translation
+from realformer_fairseq import RealFormerModel
+from realformer_fairseq.analysis import omega_by_depth
+from realformer_fairseq.checkpoints import averaging, fold_omega
+from realformer_fairseq.checkpoints.mapped_checkpoint import load_checkpoint
 from realformer_fairseq.command_line import UserError
-from realformer_fairseq.mapped_checkpoint import load_checkpoint
+from realformer_fairseq.inference import translation
 
 
 @pytest.fixture

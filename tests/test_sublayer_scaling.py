@@ -6,13 +6,13 @@ import pytest
 import torch
 from models import PAD, batch, build, build_with_weights_of, logits, without_dropout
 
-from realformer_fairseq.admin_profile import profile
 from realformer_fairseq.sublayer_scaling import (
     SUBLAYER_SCALING_CHOICES,
     ScaledResidual,
     analytic_omega,
     deepnorm,
 )
+from realformer_fairseq.training.admin_profile import profile
 
 SCALINGS = [scaling for scaling in SUBLAYER_SCALING_CHOICES if scaling != "none"]
 

@@ -9,15 +9,19 @@ from conftest import PROJECT
 from nasty_lines import nasty_lines
 from sacremoses import MosesTokenizer
 
-from realformer_fairseq.parallel_lines import BLOCK_BYTES
-from realformer_fairseq.tokenization import (
+from realformer_fairseq.text.parallel_lines import BLOCK_BYTES
+from realformer_fairseq.text.tokenization import (
     attach_curly_apostrophe,
     join_curly_apostrophe,
     line_detokenizer,
     line_tokenizer,
     single_spaces,
 )
-from realformer_fairseq.wordwise_tokenizer import WORDS_IN_CACHE, FastMosesTokenizer, WordTokens
+from realformer_fairseq.text.wordwise_tokenizer import (
+    WORDS_IN_CACHE,
+    FastMosesTokenizer,
+    WordTokens,
+)
 
 # Raw, tokenised. The tokenised side of lines without ’ is what Moses' tokenizer.perl -a gives.
 REFERENCE = {
@@ -75,7 +79,7 @@ def test_every_kind_of_white_space_is_one_space(space):
 
 
 def command(*arguments, text, lang="fr"):
-    command = [sys.executable, "-m", "realformer_fairseq.tokenization", "--lang", lang]
+    command = [sys.executable, "-m", "realformer_fairseq.text.tokenization", "--lang", lang]
     return subprocess.run([*command, *arguments], input=text, capture_output=True, cwd=PROJECT)
 
 

@@ -16,8 +16,8 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from test_training import losses
 
 from realformer_fairseq.command_line import UserError
-from realformer_fairseq.save_dir_lock import lock_save_dir
-from realformer_fairseq.training_plan import plan, updates_an_epoch
+from realformer_fairseq.training.save_dir_lock import lock_save_dir
+from realformer_fairseq.training.training_plan import plan, updates_an_epoch
 
 SCRIPTS = {pair: PROJECT / f"scripts/train_wmt14_{pair}.sh" for pair in ("en_fr", "en_de")}
 # Row by row: GPUs x tokens x update-freq of the papers.
@@ -129,7 +129,7 @@ def test_models_have_the_papers_figures(row, model, residual, scaling, rates, sc
 )
 def test_other_scripts_can_ask_a_recipe_how_to_decode(pair, model, expected):
     ask = 'set -euo pipefail; source "$0"; recipe "$1" 6-6 "$2"; echo "$AVERAGE $BEAM $LENPEN"'
-    result = run("bash", "-c", ask, PROJECT / "scripts/recipes.sh", pair, model)
+    result = run("bash", "-c", ask, PROJECT / "scripts/lib/recipes.sh", pair, model)
     assert result.stdout.strip() == expected
 
 

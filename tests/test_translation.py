@@ -8,7 +8,7 @@ import pytest
 from conftest import PROJECT, run
 from hubs import from_pretrained
 
-from realformer_fairseq import translation
+from realformer_fairseq.inference import translation
 
 SCRIPT = PROJECT / "scripts/translate.sh"
 # Short translations of a model that has learned little; a limit that a test line exceeds.

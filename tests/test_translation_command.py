@@ -12,7 +12,7 @@ import torch
 from commands import error_of
 from conftest import PROJECT, run
 
-from realformer_fairseq import interactive_search, source_sentences, translation
+from realformer_fairseq.inference import interactive_search, source_sentences, translation
 
 SCRIPT = PROJECT / "scripts/translate.sh"
 
@@ -108,7 +108,7 @@ def test_lines_that_are_too_long(translate):
 def test_line_by_line_as_it_comes(fake):
     """Each translation is there before the next line is sent, also of an empty and a long line."""
     # What the script runs; the script itself would put the real search first on the PATH.
-    command = [sys.executable, "-m", "realformer_fairseq.translation", "--interactive"]
+    command = [sys.executable, "-m", "realformer_fairseq.inference.translation", "--interactive"]
     command += ["--checkpoint", fake / "model.pt", "--data", fake]
     pipe = subprocess.PIPE
     with subprocess.Popen(

@@ -13,7 +13,7 @@ from sacrebleu.significance import PairedTest
 from sacremoses import MosesTokenizer
 from translations import HYPOTHESES, REFERENCES, score_bleu, write
 
-from realformer_fairseq import scoring, translation_measures
+from realformer_fairseq.evaluation import scoring, translation_measures
 
 
 def tokenised_bleu(hypotheses, references, lang):

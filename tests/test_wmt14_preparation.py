@@ -37,7 +37,14 @@ def parts(out, stage, split, lang, pair):
 
 
 def tokenised(text, lang, *options):
-    command = [sys.executable, "-m", "realformer_fairseq.tokenization", "--lang", lang, "--moses"]
+    command = [
+        sys.executable,
+        "-m",
+        "realformer_fairseq.text.tokenization",
+        "--lang",
+        lang,
+        "--moses",
+    ]
     content = "".join(f"{line}\n" for line in text).encode()
     result = run(*command, *options, input=content, text=False, cwd=PROJECT)
     return result.stdout.decode().split("\n")[:-1]

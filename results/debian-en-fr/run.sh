@@ -12,8 +12,8 @@
 #
 #   results/debian-en-fr/run.sh --out /tmp/debian-run
 set -euo pipefail
-# shellcheck source=scripts/common.sh
-source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/common.sh"
+# shellcheck source=scripts/lib/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/lib/common.sh"
 
 OUT="$PROJECT/data/debian-en2fr-run"
 CORPUS=()

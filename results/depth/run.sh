@@ -18,8 +18,8 @@
 #
 #   results/depth/run.sh --data data/debian-en2fr/data-bin post-ln admin
 set -euo pipefail
-# shellcheck source=scripts/common.sh
-source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/common.sh"
+# shellcheck source=scripts/lib/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/lib/common.sh"
 
 declare -A OPTIONS=(
   [post-ln]="--residual-attention none --sublayer-scaling none"

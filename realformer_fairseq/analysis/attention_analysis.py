@@ -1,0 +1,168 @@
+"""Measure how sparse attention is and how alike in neighbouring layers, over a test set.
+
+The decoder reads the reference (teacher forcing). Everything is measured in one pass.
+"""
+
+import csv
+import importlib.util
+import logging
+import os
+import sys
+import warnings
+from pathlib import Path
+from typing import Dict, Iterator, Sequence, Tuple
+
+import torch
+from torch import Tensor
+from tqdm import tqdm
+
+from ..atomic_output import atomic_output
+from ..command_line import ArgumentParser, UserError, flag, run_main
+from .attention_map import draw_sentence
+from .attention_plots import MEDIAN_BINS, draw_distributions
+from .attention_recorder import PLACES, AttentionRecorder
+from .attention_statistics import MEASURES, AttentionStatistics, HeadHistograms
+from .trained_model import load_model, load_split
+
+PROGRAM = "analyze_attention.sh"
+TABLE = "attention.csv"
+COLUMNS = "measure attention layer head count mean lower_quartile median upper_quartile".split()
+
+
+def batches_of(task, dataset, max_tokens: int) -> Sequence[Dict]:
+    """Batches of sentences of similar length; those too long for the model are left out.
+
+    Raises:
+        UserError: a sentence is longer than a batch may be
+    """
+    limits = (task.cfg.max_source_positions, task.cfg.max_target_positions)
+    try:
+        return task.get_batch_iterator(
+            dataset,
+            max_tokens=max_tokens,
+            max_positions=limits,
+            ignore_invalid_inputs=True,
+            required_batch_size_multiple=1,  # by default the forks drop the last batch
+        ).next_epoch_itr(shuffle=False)
+    except AssertionError as error:
+        raise UserError(f"--max-tokens {max_tokens}: {error}") from None
+
+
+@torch.no_grad()
+def measure(model, task, dataset, max_tokens: int) -> Tuple[AttentionStatistics, int]:
+    """Every measure of every attention of a model, over a data set.
+
+    Args:
+        model: in evaluation mode, on the device to compute on
+        task: that it was loaded with
+        dataset: of sentence pairs
+        max_tokens: of a batch, padding included
+
+    Returns:
+        the statistics, and the number of sentences they are of
+
+    Raises:
+        FloatingPointError: the model computes something that is not finite
+    """
+    statistics, sentences, queries = AttentionStatistics(), 0, {}
+    device = next(model.parameters()).device
+
+    def receive(attention: str, layer: int, probabilities: Tensor, attendable: Tensor) -> None:
+        statistics.add(attention, layer, probabilities, attendable, queries[attention])
+
+    with AttentionRecorder(model, receive):
+        for sample in tqdm(batches_of(task, dataset, max_tokens), unit="batch", disable=None):
+            inputs = {name: value.to(device) for name, value in sample["net_input"].items()}
+            source, target = inputs["src_tokens"], inputs["prev_output_tokens"]
+            queries["encoder"] = source.ne(task.source_dictionary.pad())
+            queries["decoder"] = queries["cross"] = target.ne(task.target_dictionary.pad())
+            model(**inputs, features_only=True)
+            sentences += len(source)
+    return statistics, sentences
+
+
+def by_place(statistics: AttentionStatistics) -> Iterator[Tuple[str, str, Dict]]:
+    """Measure, kind of attention and its histograms by layer, where there are any."""
+    for name in MEASURES:
+        for attention in PLACES:
+            layers: Dict[int, HeadHistograms] = {
+                layer: histograms
+                for (measured, kind, layer), histograms in statistics.histograms.items()
+                if (measured, kind) == (name, attention) and histograms.count()
+            }
+            if layers:
+                yield name, attention, dict(sorted(layers.items()))
+
+
+def write_table(statistics: AttentionStatistics, path: Path) -> None:
+    """One row for each measure, attention, layer and head, as CSV with a header."""
+    with atomic_output(path) as temporary, open(temporary, "w", newline="") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(COLUMNS)
+        for name, attention, layers in by_place(statistics):
+            for layer, histograms in layers.items():
+                numbers = [histograms.mean(), *map(histograms.quantile, (0.25, 0.5, 0.75))]
+                for head, row in enumerate(torch.stack(numbers, dim=1).tolist()):
+                    place = [name, attention, layer, head, histograms.count()]
+                    table.writerow([*place, *(f"{value:.6g}" for value in row)])
+
+
+def draw_pictures(statistics: AttentionStatistics, title: str, folder: Path) -> None:
+    for name, attention, layers in by_place(statistics):
+        if name in MEDIAN_BINS:
+            with atomic_output(folder / f"{name}-{attention}.png") as temporary:
+                draw_distributions(name, attention, layers, title, temporary)
+
+
+def parse_args(argv: Sequence[str]):
+    parser = ArgumentParser(prog=PROGRAM, description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--checkpoint", required=True, metavar="FILE", help="a realformer or a transformer")
+    add("--data", required=True, metavar="DIR", help="what fairseq-preprocess wrote")
+    add("--out", required=True, metavar="DIR", help="where table and pictures go")
+    add("--gen-subset", default="test", metavar="NAME", help="split of --data")
+    add("--max-tokens", type=int, default=2000, metavar="N", help="tokens in a batch")
+    add("--sentence", type=int, metavar="N", help="only draw the attention of this sentence")
+    add("--layer", type=int, metavar="N", help="with --sentence; default: the top layer")
+    add("--title", default="", metavar="TEXT", help="above the pictures")
+    add("--no-pictures", action="store_true", help="only the table")
+    add("--cpu", action="store_true", help="even if there is a GPU")
+    args = parser.parse_args(argv)
+    for name, least in (("max_tokens", 1), ("sentence", 0), ("layer", 0)):
+        value = getattr(args, name)
+        if value is not None and value < least:
+            raise UserError(f"{flag(name)}: '{value}' is not a whole number from {least} on")
+    if args.layer is not None and args.sentence is None:
+        raise UserError("--layer needs --sentence")
+    if args.no_pictures and args.sentence is not None:
+        raise UserError("--sentence draws pictures only: it cannot be used with --no-pictures")
+    if not args.no_pictures and importlib.util.find_spec("matplotlib") is None:
+        raise UserError("pictures need matplotlib: pip install matplotlib, or --no-pictures")
+    return args
+
+
+def main() -> None:
+    args = parse_args(sys.argv[1:])
+    logging.getLogger().setLevel(logging.WARNING)
+    warnings.filterwarnings("ignore", category=UserWarning)  # pinned memory, missing glyphs
+    model, task = load_model(args.checkpoint, args.data)
+    dataset = load_split(task, args.gen_subset)
+    if torch.cuda.is_available() and not args.cpu:
+        model.cuda()
+    os.makedirs(args.out, exist_ok=True)
+    if args.sentence is not None:
+        folder = Path(args.out)
+        draw_sentence(model, task, dataset, args.sentence, args.layer, args.title, folder)
+        return
+    try:
+        statistics, sentences = measure(model, task, dataset, args.max_tokens)
+    except FloatingPointError as error:
+        raise UserError(f"--checkpoint {args.checkpoint}: {error}; did it diverge?") from None
+    print(f"{PROGRAM}: {sentences} of {len(dataset)} sentences", file=sys.stderr)
+    write_table(statistics, Path(args.out) / TABLE)
+    if not args.no_pictures:
+        draw_pictures(statistics, args.title, Path(args.out))
+
+
+if __name__ == "__main__":
+    run_main(main, PROGRAM)

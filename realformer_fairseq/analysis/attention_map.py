@@ -1,0 +1,131 @@
+"""What one sentence pair attends to: a map of probabilities for each head of a layer."""
+
+from pathlib import Path
+from typing import Dict, List, Optional, Sequence, Tuple
+
+import torch
+from torch import Tensor
+
+from ..atomic_output import atomic_output
+from ..command_line import UserError
+from .attention_plots import heading, new_figure, save
+from .attention_recorder import PLACES, AttentionRecorder
+
+# Inches.
+CELL, LARGEST = 0.2, 9.0  # of a token, and of a whole map at most
+MARGIN, TOP, SCALE = 0.9, 0.7, 0.15  # left of and below each map; above all; the colour scale
+FEW_MAPS = 4  # so many stand in rows of 2, more in rows of 4
+POINTS = 40  # of a token's name, for each inch of its cell
+
+Names = Tuple[List[str], List[str]]
+
+
+@torch.no_grad()
+def attention_of_sentence(model, dataset, number: int) -> Dict[Tuple[str, int], Tensor]:
+    """Probabilities ``(heads, T, S)`` for each kind of attention and layer.
+
+    Args:
+        model: in evaluation mode
+        dataset: of sentence pairs
+        number: of the pair, from 0
+    """
+    found: Dict[Tuple[str, int], Tensor] = {}
+
+    def receive(attention: str, layer: int, probabilities: Tensor, attendable: Tensor) -> None:
+        found[attention, layer] = probabilities[:, 0].cpu()
+
+    inputs = dataset.collater([dataset[number]])["net_input"]
+    device = next(model.parameters()).device
+    with AttentionRecorder(model, receive):
+        model(**{name: value.to(device) for name, value in inputs.items()}, features_only=True)
+    return found
+
+
+def tokens_of_sentence(task, dataset, number: int) -> Dict[str, Names]:
+    """What queries and keys stand for, for each kind of attention.
+
+    In cross-attention a query is named after the token that its position predicts, in decoder
+    self-attention after the one that it reads.
+    """
+    sample = dataset.collater([dataset[number]])
+    source, previous = sample["net_input"]["src_tokens"], sample["net_input"]["prev_output_tokens"]
+    read = [task.source_dictionary[token] for token in source[0].tolist()]
+    written = [task.target_dictionary[token] for token in previous[0].tolist()]
+    predicted = [task.target_dictionary[token] for token in sample["target"][0].tolist()]
+    return {"encoder": (read, read), "decoder": (written, written), "cross": (predicted, read)}
+
+
+def draw_sentence(
+    model, task, dataset, number: int, layer: Optional[int], title: str, folder: Path
+) -> None:
+    """Maps of one sentence, a picture for each kind of attention that has the layer.
+
+    Args:
+        layer: from 0; None for the top layer of each stack
+        title: stands above them; empty for the sentence's number
+
+    Raises:
+        UserError: no such sentence or layer
+    """
+    if number >= len(dataset):
+        raise UserError(f"--sentence {number}: there are 0 to {len(dataset) - 1}")
+    found = attention_of_sentence(model, dataset, number)
+    if layer is not None and all(other != layer for _, other in found):
+        raise UserError(f"--layer {layer}: there are 0 to {max(other for _, other in found)}")
+    names = tokens_of_sentence(task, dataset, number)
+    for attention in PLACES:
+        layers = [other for kind, other in found if kind == attention]
+        chosen = max(layers, default=-1) if layer is None else layer
+        if chosen not in layers:
+            continue
+        probabilities = found[attention, chosen]
+        queries, keys = names[attention]
+        if len(keys) < probabilities.size(-1):  # --cross-self-attention
+            keys = names["encoder"][1] + keys
+        above = heading(f"{title or f'sentence {number}'}, layer {chosen}", attention)
+        picture = folder / f"sentence-{number}-{attention}-layer-{chosen}.png"
+        with atomic_output(picture) as temporary:
+            draw_maps(probabilities, queries, keys, above, temporary)
+
+
+def draw_maps(
+    probabilities: Tensor, queries: Sequence[str], keys: Sequence[str], title: str, output: Path
+) -> None:
+    """A picture with a map for each head.
+
+    Args:
+        probabilities: ``(heads, T, S)``
+        queries, keys: the T and S tokens; queries go down, keys go right
+        output: PNG file
+    """
+    heads = len(probabilities)
+    columns = min(heads, 2 if heads <= FEW_MAPS else 4)
+    rows = -(-heads // columns)
+    cell = min(CELL, LARGEST / max(len(queries), len(keys)))
+    map_width, map_height = cell * len(keys), cell * len(queries)
+    width = max(columns * (map_width + MARGIN) + 1, 5.0)
+    height = rows * (map_height + MARGIN) + TOP
+    figure = new_figure(figsize=(width, height))
+
+    def axes_at(left: float, top: float, wide: float, high: float):
+        box = left / width, 1 - (top + high) / height, wide / width, high / height
+        return figure.add_axes(box)
+
+    for head in range(heads):
+        row, column = divmod(head, columns)
+        left, top = column * (map_width + MARGIN) + MARGIN, row * (map_height + MARGIN) + TOP
+        axes = axes_at(left, top, map_width, map_height)
+        image = axes.imshow(probabilities[head], cmap="Blues", vmin=0, vmax=1)
+        axes.set_title(f"head {head}", fontsize=8, pad=3)
+        axes.set_yticks(range(len(queries)), map(plain, queries), fontsize=cell * POINTS)
+        axes.set_xticks(range(len(keys)), map(plain, keys), fontsize=cell * POINTS, rotation=90)
+        axes.tick_params(length=0, pad=1)
+    scale = axes_at(columns * (map_width + MARGIN) + 0.2, TOP, SCALE, min(map_height, 3.0))
+    figure.colorbar(image, cax=scale).ax.tick_params(labelsize=7)
+    figure.suptitle(title, fontsize=10, y=1 - 0.1 / height)
+    save(figure, output)
+
+
+def plain(token: str) -> str:
+    """For matplotlib, to which a dollar sign starts a formula."""
+    return token.replace("$", r"\$")

@@ -1,0 +1,124 @@
+"""Read the attention probabilities of a model while it runs, without changing what it computes.
+
+Serves ``realformer`` and fairseq's own ``transformer``: whatever stands as ``self_attn`` and
+``encoder_attn`` in a layer and has the call signature of fairseq's ``MultiheadAttention``.
+"""
+
+import inspect
+from typing import Callable, Iterator, List, NamedTuple, Optional, Tuple
+
+import torch
+from torch import Tensor, nn
+
+from ..command_line import UserError
+
+# Kind of attention: its stack, and its name in a layer.
+PLACES = {
+    "encoder": ("encoder", "self_attn"),
+    "decoder": ("decoder", "self_attn"),
+    "cross": ("decoder", "encoder_attn"),
+}
+MASKED = -1e4  # or less: minus infinity, or fairseq's -1e8 and, in half precision, -1e4
+
+Receiver = Callable[[str, int, Tensor, Tensor], None]
+
+
+class Place(NamedTuple):
+    """One attention of a model; layers count from 0 at the bottom, as in parameter names."""
+
+    attention: str
+    layer: int
+    module: nn.Module
+
+
+def attention_modules(model: nn.Module) -> Iterator[Place]:
+    """Each attention of an encoder-decoder model, in no order that matters."""
+    for attention, (stack, name) in PLACES.items():
+        for layer, block in enumerate(getattr(model, stack).layers):
+            module = getattr(block, name, None)
+            if module is not None:
+                yield Place(attention, layer, module)
+
+
+def attendable_keys(
+    shape: Tuple[int, int, int],
+    attn_mask: Optional[Tensor],
+    key_padding_mask: Optional[Tensor],
+    device: torch.device,
+) -> Tensor:
+    """Which keys each query may attend to, ``(B, T, S)``.
+
+    Args:
+        shape: ``(B, T, S)``
+        attn_mask: ``(T, S)``, additive, or true where attention is not allowed
+        key_padding_mask: ``(B, S)``, true (or non-zero) at padding
+    """
+    attendable = torch.ones(shape, dtype=torch.bool, device=device)
+    if attn_mask is not None:
+        masked = attn_mask if attn_mask.dtype == torch.bool else attn_mask <= MASKED
+        attendable &= ~masked.to(device)
+    if key_padding_mask is not None:
+        attendable &= ~key_padding_mask.to(torch.bool).unsqueeze(1)
+    return attendable
+
+
+class AttentionRecorder:
+    """While this context is open, hands each attention that is computed to a function.
+
+    Args:
+        model: an encoder-decoder model in evaluation mode
+        receive: called with kind of attention, layer, probabilities ``(heads, B, T, S)`` and the
+            attendable keys ``(B, T, S)``; in each stack from the bottom to the top
+
+    Raises:
+        UserError: an attention that keeps its probabilities to itself
+    """
+
+    def __init__(self, model: nn.Module, receive: Receiver):
+        self.places = list(attention_modules(model))
+        if any(getattr(place.module, "use_xformers", False) for place in self.places):
+            raise UserError("the model has xFormers attention, which hands no probabilities out")
+        self.receive = receive
+        self.handles: List = []
+        self.settings: List[bool] = []
+
+    def __enter__(self) -> "AttentionRecorder":
+        for place in self.places:
+            module = place.module
+            # fairseq's attention leaves the work to torch's where it can, which would return the
+            # mean over the heads. Without this check it computes the same by itself.
+            self.settings.append(module.skip_embed_dim_check)
+            module.skip_embed_dim_check = True
+            self.handles += [
+                module.register_forward_pre_hook(ask_for_heads, with_kwargs=True),
+                module.register_forward_hook(self._hook(place), with_kwargs=True),
+            ]
+        return self
+
+    def __exit__(self, *error) -> None:
+        for handle in self.handles:
+            handle.remove()
+        for place, setting in zip(self.places, self.settings):
+            place.module.skip_embed_dim_check = setting
+        self.handles, self.settings = [], []
+
+    def _hook(self, place: Place):
+        signature = inspect.signature(place.module.forward)
+
+        def hook(module, args, kwargs, output) -> None:
+            probabilities = output[1]
+            given = signature.bind(*args, **kwargs).arguments
+            attendable = attendable_keys(
+                tuple(probabilities.shape[1:]),
+                given.get("attn_mask"),
+                given.get("key_padding_mask"),
+                probabilities.device,
+            )
+            self.receive(place.attention, place.layer, probabilities, attendable)
+
+        return hook
+
+
+def ask_for_heads(module, args, kwargs):
+    """Forward pre-hook: want the probabilities of each head, too."""
+    return args, {**kwargs, "need_weights": True, "need_head_weights": True}

@@ -1,0 +1,67 @@
+"""Load a trained Transformer, ours or fairseq's, with the data it is to read."""
+
+import os
+from typing import Tuple
+
+from fairseq import checkpoint_utils, tasks
+from fairseq.data import FairseqDataset
+from fairseq.models.transformer import TransformerModelBase
+
+from ..checkpoints.mapped_checkpoint import load_checkpoint, stored_option
+from ..command_line import UserError
+from ..registration import register_with_fairseq
+
+
+def load_model(checkpoint: str, data: str) -> Tuple[TransformerModelBase, tasks.FairseqTask]:
+    """A model in evaluation mode and in float32, and its task, which has the dictionaries.
+
+    Args:
+        checkpoint: of ``realformer`` or of fairseq's ``transformer``
+        data: folder that fairseq-preprocess wrote
+
+    Raises:
+        UserError: naming what is missing, refused or does not fit
+        OSError: no such checkpoint
+    """
+    register_with_fairseq()
+    state = load_checkpoint(checkpoint)
+    for side in ("source_lang", "target_lang"):
+        lang = stored_option(state, "task", side)
+        if not isinstance(lang, str):
+            raise UserError(f"--checkpoint {checkpoint}: not a model that translates")
+        if not os.path.isfile(os.path.join(data, f"dict.{lang}.txt")):
+            raise UserError(f"--data {data}: there is no dict.{lang}.txt in it")
+    overrides = {"data": data, "eval_bleu": False}
+    try:
+        models, _, task = checkpoint_utils.load_model_ensemble_and_task([checkpoint], overrides)
+    except RuntimeError as error:
+        lines = [line.strip() for line in str(error).splitlines()]
+        reason = next((line for line in lines if "size mismatch" in line), lines[0])
+        raise UserError(
+            f"--checkpoint {checkpoint} does not fit the dictionaries of --data {data}: {reason}"
+        ) from None
+    except AssertionError:  # a model that is registered nowhere
+        models = [None]
+    (model,) = models
+    if not isinstance(model, TransformerModelBase):
+        raise UserError(f"--checkpoint {checkpoint}: neither a realformer nor a transformer")
+    return model.float().eval(), task
+
+
+def load_split(task: tasks.FairseqTask, split: str) -> FairseqDataset:
+    """Sentence pairs of the task's data.
+
+    Args:
+        split: ``train``, ``valid``, ``test``, ...
+
+    Raises:
+        UserError: there is no such split
+    """
+    try:
+        task.load_dataset(split)
+    except FileNotFoundError:
+        langs = f"{task.cfg.source_lang}-{task.cfg.target_lang}"
+        raise UserError(
+            f"--gen-subset {split}: there is none for {langs} in --data {task.cfg.data}"
+        ) from None
+    return task.dataset(split)

@@ -1,0 +1,107 @@
+"""Read translations and references: plain text, or the log of fairseq-generate."""
+
+import gzip
+import re
+import sys
+import zlib
+from typing import Dict, List, Sequence
+
+from ..command_line import UserError
+from ..text.tokenization import attach_curly_apostrophe, join_curly_apostrophe, line_detokenizer
+
+LOG_LINE = re.compile(r"([HD])-([0-9]{1,18})\t[^\t]*\t(.*)")
+TARGET_LINE = re.compile(r"T-[0-9]+\t.*")
+
+
+def read_lines(path: str) -> List[str]:
+    """Lines of a UTF-8 file, decompressed if its name ends in ``.gz``.
+
+    Only a line feed ends a line: splitting at Unicode's other separators would put two files out
+    of step.
+
+    Raises:
+        UserError: empty, not UTF-8 or not gzip
+        OSError: no such file
+    """
+    opener = gzip.open if path.endswith(".gz") else open
+    try:
+        with opener(path, "rt", encoding="utf-8", newline="\n") as file:
+            lines = [line.rstrip("\r\n") for line in file]
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not UTF-8: {error.reason}") from None
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise UserError(f"{path}: {error}") from None
+    if not lines:
+        raise UserError(f"{path}: the file is empty")
+    return lines
+
+
+def read_references(path: str) -> List[str]:
+    """Lines of a plain file.
+
+    Raises:
+        UserError: also for a log of fairseq-generate: every word of its T- lines that is not in
+            the dictionary is ``<unk>``, and a score against them is too high
+    """
+    lines = read_lines(path)
+    if any(map(TARGET_LINE.fullmatch, lines)):
+        raise UserError(
+            f"{path}: is the log of fairseq-generate; the reference must be the raw text, as the "
+            "T- lines of a log have <unk> for rare words"
+        )
+    return lines
+
+
+def check_same_length(path: str, lines: Sequence[str], other_path: str, other: Sequence[str]):
+    """Raises UserError if two files do not have a line for each other's."""
+    if len(lines) != len(other):
+        raise UserError(f"{path} has {len(lines)} lines, but {other_path} has {len(other)}")
+
+
+def remove_bpe(line: str) -> str:
+    """Join subwords: ``B@@ on@@ jour`` becomes ``Bonjour``."""
+    return re.sub(r"@@( |$)", "", line)
+
+
+def log_hypotheses(lines: Sequence[str], path: str, lang: str, count: int) -> List[str]:
+    """Raw hypotheses in the log of fairseq-generate, in the order of the test set.
+
+    The D- lines, if fairseq detokenised them; else the H- lines, with subwords joined and
+    detokenised here. fairseq's own ``--tokenizer moses`` leaves ``l’ ami`` apart, which is joined
+    here, too. Of several hypotheses for a sentence (``--nbest``) the first, its best.
+
+    Args:
+        path: of the log, for messages
+        count: sentences in the test set
+
+    Raises:
+        UserError: a sentence is missing. fairseq leaves out the last batch if its size is not a
+            multiple of ``--required-batch-size-multiple``, 8 by default, see its issue 5036
+    """
+    found: Dict[str, Dict[int, str]] = {"H": {}, "D": {}}
+    for match in filter(None, map(LOG_LINE.fullmatch, lines)):
+        found[match.group(1)].setdefault(int(match.group(2)), match.group(3))
+    texts = found["D"] or found["H"]
+    missing = [number for number in range(count) if number not in texts]
+    if missing:
+        raise UserError(
+            f"{path}: no hypothesis for {len(missing)} of {count} sentences (the first: "
+            f"{missing[0]}); fairseq-generate --required-batch-size-multiple 1 translates all"
+        )
+    joined = {number: remove_bpe(text) for number, text in found["H"].items()}
+    if not found["D"] or found["D"] == joined:
+        print(f"{path}: not detokenised by fairseq-generate, done here", file=sys.stderr)
+        detokenize = line_detokenizer(lang)
+        texts = {number: detokenize(remove_bpe(text)) for number, text in texts.items()}
+    return [
+        join_curly_apostrophe(attach_curly_apostrophe(texts[number], lang), lang)
+        for number in sorted(texts)
+    ]
+
+
+def read_hypotheses(path: str, lang: str, count: int) -> List[str]:
+    """Raw hypotheses of a plain file, or of fairseq-generate's log for ``count`` sentences."""
+    lines = read_lines(path)
+    if any(map(LOG_LINE.fullmatch, lines)):
+        return log_hypotheses(lines, path, lang, count)
+    return lines

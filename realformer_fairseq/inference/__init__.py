@@ -1,0 +1,1 @@
+"""Translating with a trained model, from the command line and from Python."""

@@ -1,0 +1,72 @@
+"""What is translated: raw lines, their subwords, and how many of them a model can read."""
+
+import contextlib
+import io
+from typing import BinaryIO, Callable, Iterator, List, Sequence
+
+from subword_nmt.apply_bpe import BPE
+
+from ..command_line import ArgumentParser, UserError
+from ..text.tokenization import line_function
+
+POSITIONS = 1024  # fairseq's default of --max-source-positions, for task and model
+
+
+def read_raw_lines(file: BinaryIO, name: str) -> Iterator[str]:
+    """Lines of UTF-8 as they come, ended by a line feed and by nothing else.
+
+    Raises:
+        UserError: naming the first line that is not UTF-8
+    """
+    for number, line in enumerate(file, 1):
+        try:
+            yield line.decode("utf-8").rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            raise UserError(f"{name}, line {number}: not UTF-8: {error.reason}") from None
+
+
+def subword_encoder(lang: str, codes: str, moses: bool = False) -> Callable[[str], List[str]]:
+    """A function from a raw line to its subwords.
+
+    Args:
+        codes: file of subword-nmt
+        moses: tokenise as WMT'14 preparation does the training part: punctuation normalised, then
+            exactly as Moses
+
+    Raises:
+        UserError: not such a file
+    """
+    said = io.StringIO()
+    try:
+        with open(codes, encoding="utf-8") as file, contextlib.redirect_stderr(said):
+            bpe = BPE(file)
+    except (SystemExit, UnicodeDecodeError, ValueError) as error:  # subword-nmt calls sys.exit
+        reason = (said.getvalue().strip() or str(error)).splitlines()[0]
+        raise UserError(f"--bpe-codes '{codes}': {reason}") from None
+    tokenize = line_function(lang, moses=moses, normalize_punctuation=moses)
+    return lambda line: bpe.process_line(tokenize(line)).split()
+
+
+def subword_limit(checkpoints: Sequence[str], max_tokens: int, extra: Sequence[str]) -> int:
+    """The largest number of subwords, without ``</s>``, that all models and a batch can take.
+
+    Raises:
+        UserError: naming a file that is no checkpoint
+    """
+    # Importing torch takes seconds, in which the search is already starting.
+    from ..checkpoints.checkpoint_loading import allow_fairseq_checkpoints
+    from ..checkpoints.mapped_checkpoint import load_checkpoint, stored_option
+
+    allow_fairseq_checkpoints()
+    parser = ArgumentParser(add_help=False)
+    parser.add_argument("--max-source-positions", type=int, default=POSITIONS)
+    parser.add_argument("--max-tokens", type=int, default=max_tokens)
+    given, _ = parser.parse_known_args(list(extra))
+    limits = [given.max_source_positions, given.max_tokens]
+    for path in checkpoints:
+        state = load_checkpoint(path)
+        limit = stored_option(state, "model", "max_source_positions") or POSITIONS
+        if not isinstance(limit, int) or limit < 2:
+            raise UserError(f"{path}: its max_source_positions is no number above 1")
+        limits.append(limit)
+    return min(limits) - 1

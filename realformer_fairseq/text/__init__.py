@@ -1,0 +1,1 @@
+"""Raw text to subwords and back: Moses tokenisation and byte pair encoding."""

@@ -1,0 +1,140 @@
+"""Byte pair encoding of words with the codes that subword-nmt learns, each word once.
+
+subword-nmt takes Unicode's line separators for the ends of lines, too, and keeps them. Lines are
+taken apart in the same way here, so that the result is the same, with the same line feeds.
+"""
+
+import collections
+import io
+from contextlib import redirect_stderr
+from typing import Callable, Dict, List
+
+from subword_nmt.apply_bpe import BPE
+
+from ..command_line import UserError
+
+WORDS_IN_CACHE = 500_000
+LONGEST_CACHED_WORD = 64
+# From here on subword-nmt's time, quadratic in the length of a word, is felt.
+LONG_WORD = 200
+STRIPPED = "\r\n "
+
+
+def read_codes(path: str) -> BPE:
+    """subword-nmt's encoder.
+
+    Raises:
+        UserError: the file is not one of merges
+        OSError: no such file
+    """
+    complaint = io.StringIO()
+    try:
+        with open(path, encoding="utf-8", newline="\n") as file, redirect_stderr(complaint):
+            bpe = BPE(file)
+        if bpe.version not in ((0, 1), (0, 2)):
+            raise ValueError(f"version {'.'.join(map(str, bpe.version))} of the format is unknown")
+    except SystemExit:
+        # What subword-nmt says before it ends the process.
+        raise UserError(f"--codes {path}: {complaint.getvalue().splitlines()[0]}") from None
+    except ValueError as error:
+        raise UserError(f"--codes {path}: not codes of subword-nmt: {error}") from None
+    return bpe
+
+
+class LongWordEncoder:
+    """Encodes a word in time that grows with its length, not with its square.
+
+    subword-nmt merges all occurrences of the best pair, from the left, and looks for the best pair
+    anew. So does this, but it keeps the occurrences of each pair in lists and passes over those
+    that a merge has changed since.
+    """
+
+    def __init__(self, bpe: BPE):
+        self.ranks = bpe.bpe_codes
+        self.pairs = {rank: pair for pair, rank in bpe.bpe_codes.items()}
+        self.end_apart = bpe.version == (0, 1)
+
+    def __call__(self, word: str) -> List[str]:
+        end = ["</w>"] if self.end_apart else [word[-1] + "</w>"]
+        symbols = [*(word if self.end_apart else word[:-1]), *end]
+        self._merge(symbols)
+        symbols = [symbol for symbol in symbols if symbol]
+        if symbols[-1] == "</w>":
+            return symbols[:-1]
+        symbols[-1] = symbols[-1].removesuffix("</w>")
+        return symbols
+
+    def _merge(self, symbols: List[str]) -> None:
+        """Merge in place; a symbol that went into the one on its left becomes empty."""
+        after = list(range(1, len(symbols) + 1))
+        before = list(range(-1, len(symbols) - 1))
+        places: Dict[int, List[int]] = collections.defaultdict(list)
+
+        def note(left: int) -> None:
+            if left >= 0 and after[left] < len(symbols):
+                rank = self.ranks.get((symbols[left], symbols[after[left]]))
+                if rank is not None:
+                    places[rank].append(left)
+
+        for left in range(len(symbols)):
+            note(left)
+        while places:
+            rank = min(places)
+            pair = self.pairs[rank]
+            merged = []
+            for left in sorted(set(places.pop(rank))):
+                right = after[left]
+                if right == len(symbols) or (symbols[left], symbols[right]) != pair:
+                    continue
+                symbols[left], symbols[right] = "".join(pair), ""
+                after[left] = after[right]
+                if after[right] < len(symbols):
+                    before[after[right]] = left
+                merged.append(left)
+            for left in merged:
+                note(before[left])
+                note(left)
+
+
+class WordPieces(dict):
+    """Encoded words, made when they are missing."""
+
+    def __init__(self, bpe: BPE):
+        super().__init__()
+        self.bpe = bpe
+        self.encode_long = LongWordEncoder(bpe)
+
+    def __missing__(self, word: str) -> str:
+        if len(word) > LONG_WORD:
+            return f"{self.bpe.separator} ".join(self.encode_long(word))
+        pieces = " ".join(self.bpe.segment_tokens([word]))
+        self.bpe.cache.clear()  # it has no bound
+        if len(word) <= LONGEST_CACHED_WORD:
+            if len(self) >= WORDS_IN_CACHE:
+                self.clear()
+            self[word] = pieces
+        return pieces
+
+
+def line_encoder(codes: str) -> Callable[[str], str]:
+    """A function from a tokenised line to one of subwords, as ``subword-nmt apply-bpe``.
+
+    Raises:
+        UserError, OSError: as ``read_codes``
+    """
+    pieces = WordPieces(read_codes(codes))
+
+    def encode(line: str) -> str:
+        """Encode words; white space around the line stays, of what is inside one space."""
+        words = line.strip(STRIPPED)
+        if not words:
+            return line
+        start = line.index(words[0])
+        encoded = " ".join([pieces[word] for word in words.split(" ") if word])
+        return line[:start] + encoded + line[start + len(words) :]
+
+    def encode_line(line: str) -> str:
+        parts = line.splitlines(keepends=True)
+        return encode(line) if len(parts) < 2 else "".join(map(encode, parts))
+
+    return encode_line

@@ -1,0 +1,108 @@
+"""Byte pair encoding (Sennrich et al. 2016) with subword-nmt's result, byte for byte, sooner.
+
+    byte_pair_encoding learn --merges 40000 < text > codes
+    byte_pair_encoding learn --merges 40000 --word-counts F F > codes
+    byte_pair_encoding apply --codes codes < text > encoded
+
+Words are encoded once each, on several processes; codes are learnt from word frequencies if there
+are any. Learning needs about 1 KB of memory a different word, as subword-nmt does.
+"""
+
+import collections
+import functools
+import re
+import sys
+from typing import BinaryIO, Dict, Iterable, Iterator, List
+
+from ..command_line import ArgumentParser, UserError
+from .bpe_encoding import STRIPPED, line_encoder
+from .bpe_learning import learn_merges
+from .parallel_lines import check_jobs, convert_stream, run_in_pipe
+
+PROGRAM = "byte_pair_encoding"
+
+
+def count_words(lines: Iterable[str]) -> Dict[str, int]:
+    """Frequencies of words, which spaces separate, as subword-nmt counts them."""
+    counts: Dict[str, int] = collections.Counter()
+    for line in lines:
+        for part in line.splitlines(keepends=True):
+            counts.update(part.strip(STRIPPED).split(" "))
+    counts.pop("", None)
+    return counts
+
+
+def read_word_counts(paths: Iterable[str]) -> Dict[str, int]:
+    """The sum of files of a word, a tab or a space, and its frequency a line.
+
+    Raises:
+        UserError: naming the line that is something else
+    """
+    counts: Dict[str, int] = collections.Counter()
+    for path in paths:
+        with open(path, "rb") as file:
+            for number, line in enumerate(file, 1):
+                try:
+                    word, count = line.decode("utf-8").rstrip("\n").replace("\t", " ").split(" ")
+                    if not re.fullmatch("[0-9]{1,15}", count):
+                        raise ValueError(count)
+                    counts[word] += int(count)
+                except ValueError:
+                    raise UserError(
+                        f"--word-counts {path}, line {number}: not a word, a space and a number"
+                    ) from None
+    return counts
+
+
+def _text_lines(source: BinaryIO) -> Iterator[str]:
+    for number, line in enumerate(source, 1):
+        try:
+            yield line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise UserError(f"standard input, line {number}: not UTF-8: {error.reason}") from None
+
+
+def learn(merges: int, paths: List[str]) -> None:
+    """Write codes to standard output, each as soon as it is known."""
+    if merges < 1:
+        raise UserError(f"--merges: {merges} is not a whole number above 0")
+    counts = read_word_counts(paths) if paths else count_words(_text_lines(sys.stdin.buffer))
+    learnt = 0
+    pairs = learn_merges(counts, merges)
+    pair = next(pairs, None)  # fails before anything is written
+    print("#version: 0.2", flush=True)
+    while pair:
+        print(*pair, flush=True)
+        learnt += 1
+        pair = next(pairs, None)
+    if learnt < merges:
+        message = f"{learnt} merges, not {merges}: no other pair occurs twice"
+        print(f"{PROGRAM}: {message}", file=sys.stderr)
+
+
+def parse_args():
+    parser = ArgumentParser(description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True, metavar="learn|apply")
+    learning = commands.add_parser("learn", help="codes from text or from word frequencies")
+    learning.add_argument("--merges", type=int, required=True, help="number of merges")
+    learning.add_argument(
+        "--word-counts", nargs="+", default=[], metavar="FILE", help="instead of text"
+    )
+    applying = commands.add_parser("apply", help="words to subwords")
+    applying.add_argument("--codes", required=True, metavar="FILE")
+    applying.add_argument("--jobs", type=int, default=1, help="worker processes (default: 1)")
+    return parser.parse_args()
+
+
+def main() -> None:
+    args = parse_args()
+    if args.command == "learn":
+        learn(args.merges, args.word_counts)
+        return
+    check_jobs(args.jobs)
+    make = functools.partial(line_encoder, args.codes)
+    convert_stream(sys.stdin.buffer, sys.stdout.buffer, make, args.jobs, end_last_line=False)
+
+
+if __name__ == "__main__":
+    run_in_pipe(main, PROGRAM)

@@ -1,0 +1,215 @@
+"""Apply a line function to a stream of text, in order, on several processes, in bounded memory.
+
+A line ends at a line feed and nowhere else, so that the two sides of a corpus stay in step.
+"""
+
+import collections
+import concurrent.futures
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from concurrent.futures.process import BrokenProcessPool
+from typing import BinaryIO, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+from ..command_line import UserError, run_main
+
+BLOCK_BYTES = 1 << 18
+# Nothing that is to be translated is as long. Bounds the memory that a worker needs.
+LONGEST_LINE = 1 << 20
+# Blocks in flight: one that is worked on, one that waits.
+BLOCKS_PER_WORKER = 2
+
+MOST_JOBS = 4096  # a pool of very many cannot be made
+
+LineFunction = Callable[[str], str]
+
+
+class Converted(NamedTuple):
+    """What a worker gives back for a block of whole lines."""
+
+    text: bytes
+    word_counts: Optional[Dict[str, int]]
+    too_long: List[int]  # numbers of the lines that were left empty
+
+
+def blocks(source: BinaryIO) -> Iterator[bytes]:
+    """Whole lines of about ``BLOCK_BYTES``; the last may lack its line feed.
+
+    A line longer than ``LONGEST_LINE`` is cut, and stays longer than that.
+    """
+    rest = b""
+    while data := source.read(BLOCK_BYTES):
+        lines, line_feed, tail = data.rpartition(b"\n")
+        if line_feed:
+            yield rest + lines + line_feed
+            rest = tail
+        else:
+            rest = (rest + tail)[: LONGEST_LINE + 1]
+    if rest:
+        yield rest
+
+
+def _decode(line: bytes, number: int, too_long: List[int]) -> str:
+    if len(line) > LONGEST_LINE:
+        too_long.append(number)
+        return ""
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError(f"standard input, line {number}: not UTF-8: {error.reason}") from None
+
+
+def convert_block(
+    convert: LineFunction, block: bytes, first: int, count_words: bool = False
+) -> Converted:
+    """Convert whole lines.
+
+    Args:
+        first: number of the block's first line, from 1
+        count_words: also count the words of the result, which spaces separate
+
+    Raises:
+        UserError: naming a line that is not UTF-8
+    """
+    too_long: List[int] = []
+    body = block[:-1] if block.endswith(b"\n") else block
+    try:
+        if len(block) > LONGEST_LINE:
+            raise ValueError("look at the lines one by one")
+        lines = body.decode("utf-8").split("\n")
+    except ValueError:
+        numbered = enumerate(body.split(b"\n"), first)
+        lines = [_decode(line, number, too_long) for number, line in numbered]
+    text = "\n".join(map(convert, lines))
+    counts = None
+    if count_words:
+        counts = collections.Counter(text.replace("\n", " ").split(" "))
+        del counts[""]
+        counts = dict(counts)  # a plain one is sent between processes twice as fast
+    return Converted(text.encode("utf-8") + b"\n" * block.endswith(b"\n"), counts, too_long)
+
+
+def _start_worker(make: Callable[[], LineFunction]) -> None:
+    global line_function
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends the workers
+    parent = multiprocessing.parent_process()
+
+    def end_with_parent():
+        parent.join()
+        os._exit(1)  # a killed parent would leave the worker waiting for ever
+
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    line_function = make()
+
+
+def _work(block: bytes, first: int, count_words: bool) -> Converted:
+    return convert_block(line_function, block, first, count_words)
+
+
+def _numbered(source: BinaryIO) -> Iterator[Tuple[bytes, int]]:
+    first = 1
+    for block in blocks(source):
+        yield block, first
+        first += block.count(b"\n")
+
+
+def _convert_in_pool(source, make, jobs, count_words) -> Iterator[Converted]:
+    waiting: collections.deque = collections.deque()
+    pool = concurrent.futures.ProcessPoolExecutor(jobs, initializer=_start_worker, initargs=(make,))
+    try:
+        for block, first in _numbered(source):
+            waiting.append(pool.submit(_work, block, first, count_words))
+            if len(waiting) >= BLOCKS_PER_WORKER * jobs:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    except BrokenProcessPool:
+        raise UserError(
+            "a worker process was killed, perhaps for want of memory: fewer --jobs need less"
+        ) from None
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def convert_blocks(
+    source: BinaryIO, make: Callable[[], LineFunction], jobs: int = 1, count_words: bool = False
+) -> Iterator[Converted]:
+    """Convert a stream block by block, in order.
+
+    At most ``BLOCKS_PER_WORKER`` blocks a worker are read ahead of what has been yielded.
+
+    Args:
+        source: UTF-8; a last line without a line feed stays so
+        make: makes the line function, once a process; has to be picklable
+        jobs: worker processes; 1 works in this process
+
+    Raises:
+        UserError: a line is not UTF-8, or a worker process was killed
+    """
+    # Made here first: what is wrong with its arguments is said once, before any process starts.
+    convert = make()
+    if jobs > 1:
+        yield from _convert_in_pool(source, make, jobs, count_words)
+        return
+    for block, first in _numbered(source):
+        yield convert_block(convert, block, first, count_words)
+
+
+def convert_stream(
+    source: BinaryIO,
+    sink: BinaryIO,
+    make: Callable[[], LineFunction],
+    jobs: int = 1,
+    count_words: bool = False,
+    end_last_line: bool = True,
+) -> Dict[str, int]:
+    """Convert a stream into another; a line longer than ``LONGEST_LINE`` becomes an empty one.
+
+    Args:
+        end_last_line: give the last line the line feed that it lacks
+
+    Returns:
+        how often each word was written, empty without ``count_words``
+
+    Raises:
+        UserError: as ``convert_blocks``
+    """
+    total: Dict[str, int] = collections.Counter()
+    text = b"\n"
+    for text, counts, too_long in convert_blocks(source, make, jobs, count_words):
+        sink.write(text)
+        total.update(counts or {})
+        for number in too_long:
+            print(
+                f"standard input, line {number}: longer than {LONGEST_LINE} bytes, left empty",
+                file=sys.stderr,
+            )
+    if end_last_line and not text.endswith(b"\n"):
+        sink.write(b"\n")
+    sink.flush()
+    return total
+
+
+def check_jobs(jobs: int) -> None:
+    """Raises UserError unless ``--jobs`` is a number of processes."""
+    if not 1 <= jobs <= MOST_JOBS:
+        raise UserError(f"--jobs: {jobs} is not a number of processes")
+
+
+def run_in_pipe(main: Callable[[], None], program: str) -> None:
+    """``run_main`` for a filter: it ends quietly when its output closes or on Ctrl-C."""
+
+    def quiet_main():
+        try:
+            main()
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # Python would flush what is left once more, and complain.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(128 + signal.SIGPIPE)
+        except KeyboardInterrupt:
+            sys.exit(128 + signal.SIGINT)
+
+    run_main(quiet_main, program)

@@ -1,0 +1,1 @@
+"""What fairseq-train does besides: ADMIN's profile, an optimizer, saving and resuming."""

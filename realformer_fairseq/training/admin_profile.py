@@ -1,0 +1,219 @@
+"""ADMIN's profile: omega of each sub-layer, from the variances in the first training batches.
+
+``fairseq-train`` takes the profile by itself, after it has found no checkpoint to go on from and
+before optimizer and DDP exist. Nothing but the checkpoint holds the result.
+
+The recurrence is that of the public code (Transformer-Clinic), in one forward pass from the bottom
+to the top of each stack, encoder and decoder apart:
+
+    omega_1 = 1,  omega_{i+1} = sqrt(Var(omega_i * x_i) + Var(f_i(x_i)))
+
+The paper (arXiv 2004.08249, section 4.2) takes ``omega_i = sqrt(sum of Var(f_j) for j < i)`` from a
+pass with omega 1 everywhere. The two differ in that the code starts from 1 rather than 0, measures
+the variance of the layer norm's output instead of taking it for 1, and lets each omega act on the
+layers above while those are measured. As in both, f includes its dropout.
+
+One thing differs from the public code: padding is left out of the variances. Else omega would
+depend on how sentences of different lengths meet in a batch.
+"""
+
+import contextlib
+import functools
+import logging
+import math
+from typing import Any, Callable, Dict, List
+
+import numpy as np
+import torch
+from fairseq import utils
+from fairseq.data import data_utils
+from fairseq.distributed import utils as distributed_utils
+from fairseq.modules.layer_drop import LayerDropModuleList
+from fairseq.tasks.translation_multi_simple_epoch import TranslationMultiSimpleEpochTask
+from fairseq.trainer import Trainer
+from torch import Tensor, nn
+
+from ..sublayer_scaling import ScaledResidual
+
+logger = logging.getLogger(__name__)
+
+
+def profile(model: nn.Module, net_input: Dict[str, Tensor]) -> Dict[str, float]:
+    """Set each omega of a model from one forward pass, in the mode the model is in.
+
+    Args:
+        model: an encoder-decoder whose layers join their sub-layers with ``ScaledResidual``
+        net_input: arguments of the model; ``src_tokens`` ``(B, S)``, ``prev_output_tokens``
+            ``(B, T)``
+
+    Returns:
+        the value of every omega by the name of its parameter, from the bottom to the top
+    """
+    profiled = {}
+    with torch.no_grad(), contextlib.ExitStack() as stack:
+        for name, tokens in (("encoder", "src_tokens"), ("decoder", "prev_output_tokens")):
+            part = getattr(model, name)
+            present = net_input[tokens].ne(part.padding_idx).t()  # (T, B)
+            recurrence = _Recurrence(present, profiled)
+            for path, module in part.named_modules(prefix=name):
+                if isinstance(module, ScaledResidual):
+                    hook = functools.partial(recurrence.step, f"{path}.omega")
+                    handle = module.register_forward_pre_hook(hook)
+                    stack.callback(handle.remove)
+        model(**net_input)
+    return profiled
+
+
+class _Recurrence:
+    """One stack's chain of omegas.
+
+    Args:
+        present: ``(T, B)``, false at padding
+        profiled: receives the omegas by name
+    """
+
+    def __init__(self, present: Tensor, profiled: Dict[str, float]):
+        self.present = present
+        self.profiled = profiled
+        self.omega = 1.0
+
+    def step(self, name: str, module: ScaledResidual, inputs) -> None:
+        """Before a residual connection runs: set its omega and find the next one."""
+        x, residual = inputs
+        module.omega.fill_(self.omega)
+        self.profiled[name] = self.omega
+        self.omega = math.sqrt(self._variance(residual * module.omega) + self._variance(x))
+
+    def _variance(self, x: Tensor) -> float:
+        """Over every dimension of every token; in float64, so that no half overflows."""
+        return x[self.present].double().var(unbiased=False).item()
+
+
+def first_sentences(trainer: Trainer, limit: int) -> List[int]:
+    """Indices of the sentences that training begins with, the same on every rank.
+
+    Args:
+        trainer: has a task that has loaded its training set
+        limit: tokens, counted as ``--max-tokens`` counts them; one sentence is always taken
+    """
+    cfg = trainer.cfg
+    dataset = trainer.task.dataset(cfg.dataset.train_subset)
+    batches = list(
+        trainer.task.get_batch_iterator(
+            dataset=dataset,
+            max_tokens=cfg.dataset.max_tokens,
+            max_sentences=cfg.dataset.batch_size,
+            max_positions=utils.resolve_max_positions(
+                trainer.task.max_positions(),
+                trainer._model.max_positions(),
+                cfg.dataset.max_tokens,
+            ),
+            ignore_invalid_inputs=True,
+            required_batch_size_multiple=cfg.dataset.required_batch_size_multiple,
+            seed=cfg.common.seed,
+            disable_iterator_cache=True,
+        ).frozen_batches
+    )
+    if cfg.dataset.curriculum < 1:
+        with data_utils.numpy_seed(cfg.common.seed + 1):  # as EpochBatchIterator in epoch 1
+            np.random.shuffle(batches)
+    chosen, tokens = [], 0
+    for index in (int(index) for batch in batches for index in batch):
+        tokens += dataset.num_tokens(index)
+        if chosen and tokens > limit:
+            break
+        chosen.append(index)
+    return chosen
+
+
+def profile_before_training(trainer: Trainer) -> None:
+    """Take the profile if the model asks for it, and log it.
+
+    The model is left as it was but for its omegas, and so are the random number generators.
+
+    Raises:
+        ValueError: for ``--ddp-backend fully_sharded``, where no rank has whole parameters
+    """
+    model, cfg = trainer._model, trainer.cfg
+    if str(getattr(getattr(model, "cfg", None), "sublayer_scaling", "none")) != "admin":
+        return
+    if trainer.is_fsdp:
+        raise ValueError(
+            "--sublayer-scaling admin cannot be used with --ddp-backend fully_sharded; "
+            "--sublayer-scaling admin-analytic can"
+        )
+    train_subset = cfg.dataset.train_subset
+    trainer.task.load_dataset(train_subset, epoch=1, combine=True)
+    dataset = trainer.task.dataset(train_subset)
+    indices = first_sentences(trainer, model.cfg.admin_profile_tokens)
+    model.to(trainer.device)  # the distributed wrapper would do it later
+    with _reproducible(trainer), _every_layer(model):
+        sample = dataset.collater([dataset[index] for index in indices])
+        sample, _ = trainer._prepare_sample(sample)
+        # Without the output projection, which would be most of the memory.
+        omegas = profile(model, {**sample["net_input"], "features_only": True})
+    if trainer.data_parallel_world_size > 1:
+        _take_omegas_of_first_rank(trainer, omegas)
+    tokens = sum(dataset.num_tokens(index) for index in indices)
+    if isinstance(trainer.task, TranslationMultiSimpleEpochTask):
+        del trainer.task.datasets[train_subset]  # it fails on loading what is loaded already
+    logger.info(f"ADMIN profile of {len(indices)} sentences, {tokens} tokens")
+    for name, omega in omegas.items():
+        logger.info(f"ADMIN profile: {name} = {omega:.4f}")
+
+
+@contextlib.contextmanager
+def _reproducible(trainer: Trainer):
+    """Training mode and precision, random numbers from ``--seed`` and given back afterwards."""
+    seed = trainer.cfg.common.seed
+    devices = [torch.cuda.current_device()] if trainer.cuda else []
+    training = trainer._model.training
+    trainer._model.train()
+    amp = bool(trainer.cfg.common.amp and trainer.cuda)
+    with torch.random.fork_rng(devices), data_utils.numpy_seed(seed):
+        torch.manual_seed(seed)
+        with torch.autocast(trainer.device.type, enabled=amp):
+            yield
+    trainer._model.train(training)
+
+
+@contextlib.contextmanager
+def _every_layer(model: nn.Module):
+    """No LayerDrop: a layer that is left out would get no omega."""
+    dropping = [m for m in model.modules() if isinstance(m, LayerDropModuleList)]
+    probabilities = [module.p for module in dropping]
+    for module in dropping:
+        module.p = 0.0
+    yield
+    for module, p in zip(dropping, probabilities):
+        module.p = p
+
+
+def _take_omegas_of_first_rank(trainer: Trainer, omegas: Dict[str, float]) -> None:
+    """Ranks see the same sentences and random numbers; this makes sure of unlike devices, too."""
+    group = trainer.data_parallel_process_group
+    for name in omegas:
+        omega = trainer._model.get_parameter(name)
+        distributed_utils.broadcast(omega.data, src=0, group=group)
+
+
+def after_loading_nothing(load_checkpoint: Callable[..., Any]) -> Callable[..., Any]:
+    """``Trainer.load_checkpoint`` that takes the profile where there is no checkpoint.
+
+    It is the one place in fairseq-train that knows whether training starts or resumes, with the
+    model on its device and in its precision, and no optimizer yet.
+    """
+
+    @functools.wraps(load_checkpoint)
+    def load_or_profile(self, *args, **kwargs):
+        extra_state = load_checkpoint(self, *args, **kwargs)
+        if extra_state is None:
+            profile_before_training(self)
+        return extra_state
+
+    return load_or_profile
+
+
+def profile_in_fairseq_train() -> None:
+    """Have every training that starts afresh take the profile first."""
+    Trainer.load_checkpoint = after_loading_nothing(Trainer.load_checkpoint)

@@ -1,0 +1,61 @@
+"""``torchrun`` for one training that may be told to stop.
+
+Passes SIGUSR1 on to the processes, too, gives them time to save, and ends with their exit code:
+torchrun itself knows neither, and always ends with 1.
+
+    python3 -m realformer_fairseq.training.launch [torchrun's options] fairseq-train [its options]
+
+Each process runs fairseq-train with its rank on the command line. Left to the environment, fairseq
+starts independent trainings on CPUs.
+"""
+
+import os
+import sys
+from typing import List
+
+from ..command_line import UserError, run_main
+
+PROGRAM = "launch.py"
+SIGNALS = "SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR1"
+GRACE = "110"  # seconds; within the 120 between a batch system's warning and its end
+RANK = (
+    'exec "$@" --distributed-no-spawn --distributed-init-method env:// '
+    '--distributed-world-size "$WORLD_SIZE" --distributed-rank "$RANK" --device-id "$LOCAL_RANK"'
+)
+
+
+def split_command(words: List[str]) -> List[str]:
+    """torchrun's arguments for its own options followed by a command.
+
+    Raises:
+        UserError: there is no fairseq-train in it
+    """
+    if "fairseq-train" not in words:
+        raise UserError("no fairseq-train after torchrun's options")
+    end = words.index("fairseq-train")
+    return [*words[:end], "--no-python", "bash", "-c", RANK, "bash", *words[end:]]
+
+
+def main() -> None:
+    os.environ["TORCHELASTIC_SIGNALS_TO_HANDLE"] = SIGNALS
+    os.environ["TORCH_ELASTIC_SHUTDOWN_TIMEOUT"] = GRACE
+    # Here, so that nobody waits for torch to get a message about the command line.
+    from torch.distributed import run
+    from torch.distributed.elastic.multiprocessing.api import SignalException
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+
+    options = []
+    if "--signals-to-handle" in run.get_args_parser().format_help():  # newer torch
+        options = ["--signals-to-handle", SIGNALS]
+    try:
+        run.main([*options, *split_command(sys.argv[1:])])
+    except SignalException as stop:
+        sys.exit(128 + stop.sigval)
+    except ChildFailedError as failed:
+        _, first = failed.get_first_failure()
+        code = first.exitcode
+        sys.exit(code if code > 0 else 128 - code)
+
+
+if __name__ == "__main__":
+    run_main(main, PROGRAM)

@@ -1,0 +1,59 @@
+"""One training at a time in a ``--save-dir``.
+
+Two trainings there overwrite each other's checkpoints without a word. It happens easily: under a
+plain ``torchrun`` fairseq on CPUs starts as many independent trainings as there are processes.
+"""
+
+import errno
+import fcntl
+import logging
+import os
+import time
+from typing import IO, Optional
+
+from ..command_line import UserError
+
+LOCK_NAME = ".training.lock"
+# Data loading processes of a killed training notice within 5 s that it is gone.
+PATIENCE = 20.0
+
+logger = logging.getLogger(__name__)
+
+
+def lock_save_dir(save_dir: str, patience: float = PATIENCE) -> Optional[IO]:
+    """Take the lock of a folder; it is given back when the file is closed or the process ends.
+
+    Args:
+        patience: seconds to wait for another training to end
+
+    Returns:
+        the open file that holds the lock; None where there is no such folder, or where
+        its file system knows no locks
+
+    Raises:
+        UserError: another training is at work there
+    """
+    if not os.path.isdir(save_dir):
+        return None
+    try:
+        lock = open(os.path.join(save_dir, LOCK_NAME), "a")  # noqa: SIM115
+    except OSError:
+        return None  # fairseq itself tells of a folder that it cannot write to
+    last_try = time.monotonic() + patience
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lock
+        except OSError as error:
+            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+                logger.warning(f"--save-dir {save_dir} cannot be locked: {error.strerror}")
+                lock.close()
+                return None
+        if time.monotonic() >= last_try:
+            lock.close()
+            raise UserError(
+                f"--save-dir {save_dir}: another training is at work there "
+                "(for several processes in one training use the scripts, or fairseq-train's "
+                "--distributed-world-size)"
+            )
+        time.sleep(0.2)

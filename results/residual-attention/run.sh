@@ -1,0 +1,130 @@
+#!/usr/bin/env bash
+# Does residual attention help a small translation model? Trains the same model with and without it,
+# on real text and the same batches, and scores each on the test set. On a CPU.
+#
+#   results/residual-attention/run.sh --corpus DIR [--out DIR] [options] [NAME...]
+#
+#   --corpus DIR   what data-prep/prepare-debian-en2fr.sh made
+#   --out DIR      logs, checkpoints, translations (default: data/residual-attention in the project)
+#   --seeds LIST   one training each               (default: "1 2")
+#   --updates N    length of a training            (default: 6000)
+#   --lr X         peak learning rate              (default: 1e-3)
+#   --dropout X    of everything                   (default: 0.1)
+#   --jobs N       trainings at a time, a thread each (default: the number of cores)
+#   --no-translation   train and validate only
+#   NAME...        which of them                   (default: all)
+#
+#   fairseq-post-ln, fairseq-pre-ln          fairseq's own Transformer
+#   none, mean, sum                          ours: without residual scores, their mean, their sum
+#   encoder, decoder, cross                  ours: the mean, in this one of the three attentions
+#   admin, admin-mean, admin-encoder, ...    ours on ADMIN
+#
+# What is done is not done again; what was interrupted goes on. A training takes about 45 minutes on
+# one core. Afterwards results/residual-attention/summarize.py makes the table and the picture.
+#
+# Example
+#
+#   results/residual-attention/run.sh --corpus data/debian-en2fr --seeds 1 none mean
+set -euo pipefail
+# shellcheck source=scripts/lib/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/lib/common.sh"
+
+ALL=(none mean fairseq-post-ln sum admin admin-mean fairseq-pre-ln encoder decoder cross
+  admin-sum admin-encoder admin-decoder admin-cross)
+
+options_of() { # name; prints the options in which the model differs
+  local scaling=none
+  case "$1" in
+    fairseq-post-ln) echo "--arch transformer"; return ;;
+    fairseq-pre-ln)
+      echo "--arch transformer --encoder-normalize-before --decoder-normalize-before"
+      return
+      ;;
+    admin | admin-*) scaling="admin" ;;
+  esac
+  echo "--arch realformer --sublayer-scaling $scaling"
+  case "${1#admin-}" in
+    none | admin) echo "--residual-attention none" ;;
+    mean | sum) echo "--residual-attention ${1#admin-}" ;;
+    encoder | decoder | cross) echo "--residual-attention mean --residual-chains ${1#admin-}" ;;
+    *) return 1 ;;
+  esac
+}
+
+CORPUS="" OUT="$PROJECT/data/residual-attention" SEEDS="1 2"
+UPDATES=6000 LR=1e-3 DROPOUT=0.1 JOBS="$(cores)" TRANSLATE=yes
+NAMES=()
+while [[ $# -gt 0 ]]; do
+  case "$1" in
+    -h | --help) help_text; exit ;;
+    --corpus) need_value "$1" $# "${2-}"; CORPUS="$2"; shift 2 ;;
+    --out) need_value "$1" $# "${2-}"; OUT="$2"; shift 2 ;;
+    --seeds) need_value "$1" $# "${2-}"; SEEDS="$2"; shift 2 ;;
+    --updates) need_value "$1" $# "${2-}"; need_count "$1" "$2"; UPDATES="$2"; shift 2 ;;
+    --lr) need_value "$1" $# "${2-}"; LR="$2"; shift 2 ;;
+    --dropout) need_value "$1" $# "${2-}"; DROPOUT="$2"; shift 2 ;;
+    --jobs) need_value "$1" $# "${2-}"; need_count "$1" "$2"; JOBS="$2"; shift 2 ;;
+    --no-translation) TRANSLATE=""; shift ;;
+    *)
+      options_of "$1" >/dev/null || die "'$1' is none of ${ALL[*]} (-h for help)"
+      NAMES+=("$1")
+      shift
+      ;;
+  esac
+done
+[[ -n "$CORPUS" ]] || die "--corpus is needed (-h for help)"
+for file in data-bin/dict.en.txt raw/test.en raw/test.fr; do
+  need_file "--corpus $CORPUS" "$CORPUS/$file"
+done
+read -ra SEEDS <<<"$SEEDS"
+for seed in "${SEEDS[@]}"; do need_count --seeds "$seed"; done
+make_folder --out "$OUT"
+make_absolute CORPUS OUT
+use_environment
+export OMP_NUM_THREADS=1
+keep_freed_memory
+keep_options "$OUT" "--updates $UPDATES --lr $LR --dropout $DROPOUT"
+
+train() { # name, seed, folder
+  local options
+  read -ra options <<<"$(options_of "$1" | tr '\n' ' ')"
+  fairseq-train "$CORPUS/data-bin" --user-dir "$USER_DIR" "${options[@]}" \
+    --task translation --source-lang en --target-lang fr --share-all-embeddings \
+    --encoder-layers 6 --encoder-embed-dim 128 --encoder-ffn-embed-dim 256 \
+    --encoder-attention-heads 4 --decoder-layers 6 --decoder-embed-dim 128 \
+    --decoder-ffn-embed-dim 256 --decoder-attention-heads 4 --dropout "$DROPOUT" \
+    --criterion label_smoothed_cross_entropy --label-smoothing 0.1 \
+    --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 \
+    --lr "$LR" --lr-scheduler inverse_sqrt --warmup-updates 500 --warmup-init-lr 1e-7 \
+    --max-tokens 512 --max-tokens-valid 4096 --required-batch-size-multiple 1 \
+    --max-update "$UPDATES" --seed "$2" --cpu --num-workers 0 \
+    --save-dir "$3" --no-epoch-checkpoints --save-interval-updates 250 \
+    --keep-interval-updates 4 --validate-interval-updates 250 \
+    --log-format simple --log-interval 50
+}
+
+translate() { # folder
+  "$PROJECT/scripts/average_checkpoints.sh" --inputs "$1" --num-update-checkpoints 4 \
+    --output "$1/average.pt"
+  "$PROJECT/scripts/translate.sh" --checkpoint "$1/average.pt" --data "$CORPUS/data-bin" \
+    --input "$CORPUS/raw/test.en" --output "$1.fr" -- --cpu
+}
+
+# All of one training. What goes wrong in it does not end the others.
+one() { # name, seed
+  local run="$OUT/$1-$2" status=0
+  [[ -e "$run.trained" ]] || train "$1" "$2" "$run" >>"$run.log" 2>&1 || status=$?
+  [[ "$status" -ne 0 ]] || : >"$run.trained"
+  if [[ "$status" -eq 0 && -n "$TRANSLATE" && ! -e "$run.fr" ]]; then
+    translate "$run" >"$run.translation.log" 2>&1 || status=$?
+  fi
+  say "$1, seed $2: $([[ "$status" -eq 0 ]] && echo "done" || echo "exit code $status, see $run*.log")"
+}
+
+for seed in "${SEEDS[@]}"; do
+  for name in "${NAMES[@]:-${ALL[@]}}"; do
+    while [[ "$(jobs -rp | wc -l)" -ge "$JOBS" ]]; do wait -n; done
+    one "$name" "$seed" &
+  done
+done
+wait

@@ -1,0 +1,145 @@
+# shellcheck shell=bash
+# What every script shares: where the project is, which Python to use, how to fail.
+# To be sourced, after `set -euo pipefail`.
+
+PROJECT="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
+# The folder that fairseq's --user-dir takes.
+# shellcheck disable=SC2034
+USER_DIR="$PROJECT/realformer_fairseq"
+VENV="${VENV:-$PROJECT/.venv}"
+[[ "$VENV" == /* ]] || VENV="$PWD/$VENV"
+
+die() {
+  printf '%s: %s\n' "$(basename "$0")" "$*" >&2
+  exit 1
+}
+
+say() {
+  printf '\n== %s\n' "$*" >&2
+}
+
+# Prints the comment block at the head of the calling script: its help text.
+help_text() {
+  awk 'NR > 1 { if (!/^#/) exit; sub(/^# ?/, ""); print }' "$0"
+}
+
+need_file() { # flag, value
+  [[ -f "$2" ]] || die "$1: no such file: '$2'"
+}
+
+need_value() { # flag, number of arguments left with the flag, [value]
+  [[ "$2" -ge 2 ]] || die "$1 needs a value (-h for help)"
+  # An empty one is a variable that was never set, and no reason to take the default.
+  [[ $# -lt 3 || -n "$3" ]] || die "$1: '' is empty, it needs a value (-h for help)"
+}
+
+# Larger numbers would overflow the shell's arithmetic, or a process pool.
+need_count() { # flag, value
+  [[ "$2" =~ ^[1-9][0-9]*$ ]] || die "$1: '$2' is not a whole number above 0"
+  [[ "${#2}" -le 9 ]] || die "$1: '$2' is above 999999999"
+}
+
+need_number() { # flag, value
+  [[ "$2" == 0 ]] || { [[ "$2" =~ ^[1-9][0-9]*$ ]] && need_count "$@"; } ||
+    die "$1: '$2' is not a whole number"
+}
+
+# Makes paths absolute, so that no command takes one for an option, and no cd loses it.
+make_absolute() { # names of variables; what is empty stays so
+  local name
+  for name in "$@"; do
+    [[ -z "${!name}" || "${!name}" == /* ]] || printf -v "$name" '%s/%s' "$PWD" "${!name}"
+  done
+}
+
+# Prints the modules that a Python lacks, on one line.
+missing_modules() { # python
+  "$1" - <<'PYTHON' 2>/dev/null || echo "a Python that runs"
+import importlib.util
+modules = """bitarray fairseq hydra numpy omegaconf regex sacrebleu sacremoses sklearn subword_nmt
+             torch tqdm""".split()
+print(*(module for module in modules if importlib.util.find_spec(module) is None))
+PYTHON
+}
+
+has_everything() { # python
+  [[ -z "$(missing_modules "$1")" ]]
+}
+
+# Whether $VENV is there and not what an interrupted scripts/setup.sh left behind.
+environment_complete() {
+  [[ -x "$VENV/bin/python3" && ! -e "$VENV/setup-is-incomplete" ]] &&
+    has_everything "$VENV/bin/python3"
+}
+
+set_up_if_needed() {
+  if [[ -e "$VENV" ]] || ! has_everything python3; then
+    "$PROJECT/scripts/setup.sh"
+  fi
+}
+
+# Chooses $VENV if it is there, else the Python of the active environment if it can run the
+# project. Puts its commands first on the PATH.
+use_environment() {
+  # Keeps Python 3.11 and later from importing a fairseq/ or torch/ of the user's current folder.
+  export PYTHONSAFEPATH=1
+  # Text is UTF-8, whatever the locale.
+  export PYTHONUTF8=1
+  local bin="$VENV/bin"
+  if [[ ! -e "$VENV" ]]; then
+    has_everything python3 ||
+      die "no environment at '$VENV', and python3 lacks $(missing_modules python3):" \
+        "run scripts/setup.sh"
+    bin="$(dirname "$(python3 -c 'import sys; print(sys.executable)')")"
+  elif ! environment_complete; then
+    die "the environment '$VENV' is incomplete: run scripts/setup.sh"
+  fi
+  PATH="$bin:$PATH"
+  PYTHONPATH="$PROJECT${PYTHONPATH:+:$PYTHONPATH}"
+  # Left to themselves, torch's thread pools oversubscribe a small machine: 8 times slower.
+  OMP_NUM_THREADS="${OMP_NUM_THREADS:-$(cores)}"
+  export PATH PYTHONPATH OMP_NUM_THREADS
+}
+
+# Refuses to go on in a folder that was made with other options. Call it again with `write` once
+# something in the folder is worth keeping.
+check_options() { # folder, options in words, [write]
+  local record="$1/options.txt"
+  if [[ "${3:-}" == write ]]; then
+    printf '%s\n' "$2" >"$record.tmp"
+    mv "$record.tmp" "$record"
+  elif [[ -f "$record" && "$(<"$record")" != "$2" ]]; then
+    die "--out '$1' was made with '$(<"$record")', not '$2': choose another --out, or delete it"
+  fi
+}
+
+# For a folder whose options are known before anything is in it: check and record in one.
+keep_options() { # folder, options in words
+  check_options "$@"
+  check_options "$@" write
+}
+
+make_folder() { # flag, folder
+  mkdir -p "$2" 2>/dev/null || die "$1 '$2': cannot make this folder"
+  [[ -w "$2" ]] || die "$1 '$2': cannot write there"
+}
+
+# All that a script has to do if a Python module does the work.
+run_module() { # module, arguments...
+  case "${2:-}" in
+    -h | --help) help_text; exit ;;
+  esac
+  use_environment
+  exec python3 -m "$@"
+}
+
+# glibc gives large tensors back to the kernel at once and faults them in again, page by page.
+# Keeping the memory, in huge pages, made training on a CPU 1.2 times as fast.
+keep_freed_memory() {
+  local tunables="glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=8589934592"
+  export GLIBC_TUNABLES="${GLIBC_TUNABLES:-$tunables:glibc.malloc.hugetlb=1}"
+}
+
+cores() {
+  nproc 2>/dev/null || getconf _NPROCESSORS_ONLN
+}
