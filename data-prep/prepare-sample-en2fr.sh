@@ -18,8 +18,8 @@
 set -euo pipefail
 # shellcheck source=scripts/lib/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib/common.sh"
-# shellcheck source=data-prep/text_pipeline.sh
-source "$PROJECT/data-prep/text_pipeline.sh"
+# shellcheck source=data-prep/lib/text_pipeline.sh
+source "$PROJECT/data-prep/lib/text_pipeline.sh"
 
 # shellcheck disable=SC2034  # text_pipeline.sh reads them
 SOURCE_LANG=en TARGET_LANG=fr

@@ -30,8 +30,8 @@
 set -euo pipefail
 # shellcheck source=scripts/lib/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib/common.sh"
-# shellcheck source=data-prep/wmt14_pipeline.sh
-source "$PROJECT/data-prep/wmt14_pipeline.sh"
+# shellcheck source=data-prep/lib/wmt14_pipeline.sh
+source "$PROJECT/data-prep/lib/wmt14_pipeline.sh"
 
 # shellcheck disable=SC2034  # wmt14_pipeline.sh reads them
 RECIPE=en-fr SOURCE_LANG=en TARGET_LANG=fr

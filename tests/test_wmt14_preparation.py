@@ -411,7 +411,7 @@ def test_recipe_that_is_none_is_named(tmp_path):
 def test_help_names_every_option(script):
     said = run(script, "-h").stdout
     options = re.findall(
-        r"^      (--[\w-]+)\)", (PROJECT / "data-prep/wmt14_options.sh").read_text(), re.M
+        r"^      (--[\w-]+)\)", (PROJECT / "data-prep/lib/wmt14_options.sh").read_text(), re.M
     )
     assert len(options) == 11 and all(option in said for option in options)
     assert "Example" in said and ("--icml17" in said) == (script == GERMAN)

@@ -8,12 +8,12 @@
 # and calls wmt14_options with the arguments, then prepare_wmt14. Stages: $OUT/archives, raw, tok,
 # code, bpe, clean, data-bin.
 
-# shellcheck source=data-prep/text_pipeline.sh
-source "$PROJECT/data-prep/text_pipeline.sh"
-# shellcheck source=data-prep/stages.sh
-source "$PROJECT/data-prep/stages.sh"
-# shellcheck source=data-prep/wmt14_options.sh
-source "$PROJECT/data-prep/wmt14_options.sh"
+# shellcheck source=data-prep/lib/text_pipeline.sh
+source "$PROJECT/data-prep/lib/text_pipeline.sh"
+# shellcheck source=data-prep/lib/stages.sh
+source "$PROJECT/data-prep/lib/stages.sh"
+# shellcheck source=data-prep/lib/wmt14_options.sh
+source "$PROJECT/data-prep/lib/wmt14_options.sh"
 
 wmt14() { # step, arguments...
   PROGRAM="$(basename "$0")" STARTED_BY=$$ PYTHONPATH="$PROJECT/data-prep:$PYTHONPATH" \
