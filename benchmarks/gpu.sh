@@ -24,8 +24,8 @@ OUTPUT=/dev/null
 while [[ $# -gt 0 ]]; do
   case "$1" in
     -h | --help) help_text; exit ;;
-    --device) need_value "$1" $#; DEVICE="$2"; shift 2 ;;
-    --output) need_value "$1" $#; OUTPUT="$2"; shift 2 ;;
+    --device) need_value "$1" $# "${2-}"; DEVICE="$2"; shift 2 ;;
+    --output) need_value "$1" $# "${2-}"; OUTPUT="$2"; shift 2 ;;
     *) die "unknown option '$1' (-h for help)" ;;
   esac
 done

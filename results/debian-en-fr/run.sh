@@ -20,8 +20,8 @@ CORPUS=()
 while [[ $# -gt 0 ]]; do
   case "$1" in
     -h | --help) help_text; exit ;;
-    --corpus) need_value "$1" $#; CORPUS=(--corpus "$2"); shift 2 ;;
-    --out) need_value "$1" $#; OUT="$2"; shift 2 ;;
+    --corpus) need_value "$1" $# "${2-}"; CORPUS=(--corpus "$2"); shift 2 ;;
+    --out) need_value "$1" $# "${2-}"; OUT="$2"; shift 2 ;;
     *) die "unknown option '$1' (-h for help)" ;;
   esac
 done

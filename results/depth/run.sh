@@ -38,10 +38,10 @@ NAMES=()
 while [[ $# -gt 0 ]]; do
   case "$1" in
     -h | --help) help_text; exit ;;
-    --data) need_value "$1" $#; DATA="$2"; shift 2 ;;
-    --out) need_value "$1" $#; OUT="$2"; shift 2 ;;
-    --lr) need_value "$1" $#; LR="$2"; shift 2 ;;
-    --updates) need_value "$1" $#; need_count "$1" "$2"; UPDATES="$2"; shift 2 ;;
+    --data) need_value "$1" $# "${2-}"; DATA="$2"; shift 2 ;;
+    --out) need_value "$1" $# "${2-}"; OUT="$2"; shift 2 ;;
+    --lr) need_value "$1" $# "${2-}"; LR="$2"; shift 2 ;;
+    --updates) need_value "$1" $# "${2-}"; need_count "$1" "$2"; UPDATES="$2"; shift 2 ;;
     *)
       [[ -n "${OPTIONS[$1]+there}" ]] || die "'$1' is none of ${ALL[*]} (-h for help)"
       NAMES+=("$1")

@@ -19,8 +19,9 @@
 #   encoder, decoder, cross                  ours: the mean, in this one of the three attentions
 #   admin, admin-mean, admin-encoder, ...    ours on ADMIN
 #
-# What is done is not done again; what was interrupted goes on. A training takes about 45 minutes on
-# one core. Afterwards results/residual-attention/summarize.py makes the table and the picture.
+# What is done is not done again; what was interrupted goes on. A training takes about 50 minutes on
+# one core. At the end there are scores-SEED.json, curves.csv, table.md and loss.png of all that is
+# there so far; the baseline of the comparisons is `none`.
 #
 # Example
 #
@@ -128,3 +129,19 @@ for seed in "${SEEDS[@]}"; do
   done
 done
 wait
+
+# Every translation of a seed against the baseline's.
+score() { # seed
+  local systems=() name
+  for name in "${ALL[@]}"; do
+    [[ -e "$OUT/$name-$1.fr" ]] && systems+=("$name-$1.fr")
+  done
+  [[ "${systems[0]:-}" == "none-$1.fr" && ${#systems[@]} -gt 1 ]] || return 0
+  say "scores of seed $1"
+  (cd "$OUT" && "$PROJECT/scripts/score_bleu.sh" --hyp "${systems[@]}" \
+    --ref "$CORPUS/raw/test.fr" --lang fr --json "scores-$1.json" | tee "scores-$1.txt")
+}
+
+for seed in "${SEEDS[@]}"; do score "$seed"; done
+python3 "$PROJECT/results/residual-attention/summarize.py" --runs "$OUT" --out "$OUT"
+cat "$OUT/table.md"

@@ -1,0 +1,66 @@
+"""Read the scores that residual attention carries from layer to layer, for one head."""
+
+from typing import List, NamedTuple, Optional
+
+import torch
+from torch import Tensor
+
+from ..command_line import UserError
+from ..residual_scores import chain_weights
+from .attention_recorder import ask_for_heads, attention_modules
+
+
+class LayerScores(NamedTuple):
+    """One head in one layer; each ``(T, S)``, without masks but for the attention.
+
+    ``scores = carry * carried + fresh_weight * fresh``
+    """
+
+    fresh: Tensor
+    carried: Optional[Tensor]
+    scores: Tensor
+    attention: Tensor
+    carry: float
+    fresh_weight: float
+
+
+@torch.no_grad()
+def scores_by_layer(model, dataset, number: int, attention: str, head: int) -> List[LayerScores]:
+    """The chain of one head for one sentence pair, from the bottom to the top layer.
+
+    Args:
+        model: a realformer in evaluation mode
+        dataset: of sentence pairs
+        number: of the pair, from 0
+        attention: ``encoder``, ``decoder`` or ``cross``
+
+    Raises:
+        UserError: this attention carries no scores from layer to layer
+    """
+    places = sorted(place for place in attention_modules(model) if place.attention == attention)
+    kinds = {getattr(place.module, "residual_attention", "none") for place in places}
+    if not places or kinds == {"none"}:
+        raise UserError(f"--attention {attention}: this model carries no scores there")
+    (kind,) = kinds
+    found: List[LayerScores] = []
+
+    def hook(module, args, kwargs, output) -> None:
+        _, probabilities, scores = output
+        previous = kwargs.get("previous_scores")
+        carry, weight = chain_weights(kind, len(found))
+        carried = None if previous is None else previous[head].float()
+        own = scores[head].float()
+        fresh = own if carried is None else (own - carry * carried) / weight
+        found.append(LayerScores(fresh, carried, own, probabilities[head, 0], carry, weight))
+
+    handles = []
+    for place in places:
+        handles.append(place.module.register_forward_pre_hook(ask_for_heads, with_kwargs=True))
+        handles.append(place.module.register_forward_hook(hook, with_kwargs=True))
+    try:
+        inputs = dataset.collater([dataset[number]])["net_input"]
+        model(**inputs, features_only=True)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return found

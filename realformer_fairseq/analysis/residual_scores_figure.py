@@ -1,0 +1,170 @@
+"""What residual attention is, drawn from a trained model: scores of one head, layer by layer."""
+
+import logging
+import sys
+import warnings
+from typing import List, Optional, Sequence, Tuple
+
+import torch
+from torch import Tensor
+
+from ..atomic_output import atomic_output
+from ..command_line import ArgumentParser, UserError, flag, run_main
+from .attention_map import plain, tokens_of_sentence
+from .attention_plots import TITLES, new_figure, save
+from .attention_recorder import PLACES, attention_modules
+from .carried_scores import LayerScores, scores_by_layer
+from .trained_model import load_model, load_split
+
+PROGRAM = "draw_residual_attention.sh"
+# Inches.
+CELL = 0.17  # of a token
+LEFT, RIGHT, TOP, BOTTOM = 1.1, 0.15, 0.6, 0.8  # around the maps
+GAP, ROW_GAP, CAPTION = 0.35, 0.65, 0.2  # between them, and above each
+SIGNS = ("+", "=", "→")
+
+
+def parts_of(layer: LayerScores) -> List[Tuple[str, Optional[Tensor]]]:
+    """What a row shows from left to right, each with its caption."""
+
+    def times(weight: float, what: str) -> str:
+        return what if weight in (0, 1) else f"{weight:.2g} × {what}"
+
+    return [
+        (times(layer.carry, "scores of the layer below"), layer.carried),
+        (times(layer.fresh_weight, "Q Kᵀ / √d"), layer.fresh),
+        ("scores of this layer", layer.scores),
+        ("softmax: its attention", layer.attention),
+    ]
+
+
+def draw(
+    layers: Sequence[LayerScores], queries: Sequence[str], keys: Sequence[str], title: str, output
+) -> None:
+    """A row for each layer, the bottom layer at the bottom, and an arrow for what is carried.
+
+    Args:
+        layers: from the bottom to the top
+        queries, keys: the T and S tokens; queries go down, keys go right
+        output: PNG file
+    """
+    map_width, map_height = CELL * len(keys), CELL * len(queries)
+    width = LEFT + 4 * map_width + 3 * GAP + RIGHT
+    height = TOP + len(layers) * map_height + (len(layers) - 1) * ROW_GAP + BOTTOM
+    figure = new_figure(figsize=(width, height))
+    maps = figure.subplots(
+        len(layers),
+        len(SIGNS) + 1,
+        squeeze=False,
+        gridspec_kw=dict(
+            left=LEFT / width,
+            right=1 - RIGHT / width,
+            bottom=BOTTOM / height,
+            top=1 - TOP / height,
+            wspace=GAP / map_width,
+            hspace=ROW_GAP / map_height,
+        ),
+    )[::-1]
+    drawn = [part for layer in layers for part in (layer.fresh, layer.scores)]
+    extreme = max(float(part.abs().max()) for part in drawn)
+    for number, (row, layer) in enumerate(zip(maps, layers)):
+        draw_row(row, layer, extreme)
+        row[0].set_ylabel(f"layer {number}", fontsize=9, labelpad=12)
+        row[0].set_yticks(range(len(queries)), map(plain, queries), fontsize=7)
+        if number:
+            draw_arrow(figure, maps[number - 1][2], row[0], map_height)
+    for axes in maps[0]:
+        axes.set_xticks(range(len(keys)), map(plain, keys), fontsize=7, rotation=90)
+    figure.suptitle(plain(title), fontsize=10, y=1 - 0.1 / height)
+    save(figure, output)
+
+
+def draw_row(row, layer: LayerScores, extreme: float) -> None:
+    """The maps of a layer. Red scores are above 0, blue ones below, up to ``extreme``."""
+    for column, (caption, part) in enumerate(parts_of(layer)):
+        axes = row[column]
+        axes.set(xticks=[], yticks=[])
+        axes.tick_params(length=0, pad=1)
+        if part is None:
+            shape = layer.scores.shape
+            axes.imshow(torch.zeros(shape), aspect="auto", cmap="RdBu_r", vmin=-1, vmax=1)
+            caption = "nothing below"
+        elif column == len(SIGNS):
+            axes.imshow(part, aspect="auto", cmap="Greys", vmin=0, vmax=1)
+        else:
+            axes.imshow(part, aspect="auto", cmap="RdBu_r", vmin=-extreme, vmax=extreme)
+        axes.set_title(caption, fontsize=8, pad=3)
+    for axes, sign in zip(row, SIGNS):
+        axes.annotate(
+            sign,
+            (1, 0.5),
+            xycoords="axes fraction",
+            xytext=(GAP * 72 / 2, 0),
+            textcoords="offset points",
+            ha="center",
+            va="center",
+            fontsize=14,
+            annotation_clip=False,
+        )
+
+
+def draw_arrow(figure, below, above, map_height: float) -> None:
+    """From the scores of a layer to where the next one takes them up."""
+    from matplotlib.patches import ConnectionPatch
+
+    figure.add_artist(
+        ConnectionPatch(
+            (0.5, 1 + CAPTION / map_height),
+            (0.5, -0.05),
+            "axes fraction",
+            "axes fraction",
+            axesA=below,
+            axesB=above,
+            arrowstyle="-|>",
+            color="#c0392b",
+            linewidth=1.5,
+        )
+    )
+
+
+def parse_args(argv: Sequence[str]):
+    parser = ArgumentParser(prog=PROGRAM, description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--checkpoint", required=True, metavar="FILE", help="a realformer with residual scores")
+    add("--data", required=True, metavar="DIR", help="what fairseq-preprocess wrote")
+    add("--output", required=True, metavar="FILE", help="PNG file")
+    add("--gen-subset", default="test", metavar="NAME", help="split of --data")
+    add("--sentence", type=int, default=0, metavar="N", help="which one, from 0")
+    add("--attention", default="cross", choices=PLACES, help="which attention")
+    add("--head", type=int, default=0, metavar="N", help="which head, from 0")
+    args = parser.parse_args(argv)
+    for name in ("sentence", "head"):
+        if getattr(args, name) < 0:
+            raise UserError(f"{flag(name)}: '{getattr(args, name)}' is not a whole number")
+    return args
+
+
+def main() -> None:
+    args = parse_args(sys.argv[1:])
+    logging.getLogger().setLevel(logging.WARNING)
+    warnings.filterwarnings("ignore", category=UserWarning)  # pinned memory, missing glyphs
+    model, task = load_model(args.checkpoint, args.data)
+    dataset = load_split(task, args.gen_subset)
+    if args.sentence >= len(dataset):
+        raise UserError(f"--sentence {args.sentence}: there are 0 to {len(dataset) - 1}")
+    heads = {
+        place.module.num_heads
+        for place in attention_modules(model)
+        if place.attention == args.attention
+    }
+    if args.head >= max(heads, default=0):
+        raise UserError(f"--head {args.head}: there are 0 to {max(heads, default=0) - 1}")
+    layers = scores_by_layer(model, dataset, args.sentence, args.attention, args.head)
+    queries, keys = tokens_of_sentence(task, dataset, args.sentence)[args.attention]
+    title = f"{TITLES[args.attention]}, head {args.head}"
+    with atomic_output(args.output) as temporary:
+        draw(layers, queries, keys, title, temporary)
+
+
+if __name__ == "__main__":
+    run_main(main, PROGRAM)

@@ -1,0 +1,83 @@
+"""results/residual-attention: its table is made from curves and scores, and is in its README."""
+
+import importlib.util
+import json
+
+import pytest
+from conftest import PROJECT
+
+FOLDER = PROJECT / "results/residual-attention"
+spec = importlib.util.spec_from_file_location("summarize", FOLDER / "summarize.py")
+summarize = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(summarize)
+Run = summarize.Run
+
+VALID = (
+    "2026-01-01 10:00:00 | INFO | valid | epoch 001 | valid on 'valid' subset | loss 9.5 | "
+    "nll_loss {loss} | ppl 500 | wps 4000 | num_updates {update}"
+)
+TRAIN = (
+    "2026-01-01 10:00:00 | INFO | train_inner | epoch 001:  50 / 99 loss=9, nll_loss=8, ppl=256, "
+    "wps={speed}, ups=2, num_updates={update}, lr=1e-3"
+)
+
+
+def log_of(losses, speeds):
+    lines = [TRAIN.format(speed=speed, update=50) for speed in speeds]
+    lines += [VALID.format(loss=loss, update=update) for update, loss in losses.items()]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    "target, updates",
+    [(8.0, 200), (7.0, 250), (6.0, 300), (9.5, 150), (5.9, None)],
+)
+def test_when_a_loss_is_reached_first(target, updates):
+    losses = {100: 11.0, 200: 8.0, 300: 6.0, 400: 7.5, 500: 6.0}
+    assert summarize.updates_until(losses, target) == updates
+
+
+def scores_of(values, baseline="none-1.fr"):
+    """As ``score_bleu.sh --json`` writes it: by system sacreBLEU, chrF2 and p."""
+    systems = {
+        name: {"sacreBLEU": {"score": bleu}, "chrF2": {"score": chrf}}
+        for name, (bleu, chrf, _) in values.items()
+    }
+    tests = {name: {} if name == baseline else {"p_value": p} for name, (_, _, p) in values.items()}
+    return {"systems": systems, "paired_bootstrap": {"sacreBLEU": {"systems": tests}}}
+
+
+def test_table(tmp_path):
+    (tmp_path / "none-1.log").write_text(log_of({250: 8.0, 500: 6.0}, [900, 1000, 5000]))
+    (tmp_path / "mean-1.log").write_text(log_of({250: 7.0, 500: 5.0}, [1000]))
+    (tmp_path / "mean-2.log").write_text(log_of({250: 7.0, 500: 5.5}, [1000]))
+    (tmp_path / "admin-mean-1.log").write_text(log_of({250: 9.0, 500: 7.0}, [800]))
+    (tmp_path / "cross-1.log").write_text("nothing yet")
+    runs = summarize.runs_of_logs(tmp_path)
+    assert [(run.name, run.seed) for run in runs] == [
+        ("none", 1),
+        ("mean", 1),
+        ("mean", 2),
+        ("admin-mean", 1),
+    ]
+    scores = {1: scores_of({"none-1.fr": (20.04, 40, 0), "mean-1.fr": (22, 41.16, 0.0123)})}
+    lines = summarize.markdown_table(runs, scores).splitlines()
+    assert lines[2:] == [
+        "| ours, no residual scores (Post-LN) | 6.000 | 20.0 | 40.0 |  | 500 | 1000 |",
+        "| mean in all three attentions | 5.250 (5.000, 5.500) | 22.0 | 41.2 | 0.012 "
+        "| 375, 375 | 1000 |",
+        "| ADMIN, mean in all three | 7.000 |  |  |  | not reached | 800 |",
+    ]
+    summarize.write_curves(runs, tmp_path / "curves.csv")
+    assert summarize.read_runs(tmp_path / "curves.csv") == runs
+
+
+@pytest.mark.skipif(not (FOLDER / "curves.csv").exists(), reason="no results yet")
+def test_readme_has_the_table_of_the_figures_beside_it():
+    scores = {
+        int(path.stem.split("-")[1]): json.loads(path.read_text("utf-8"))
+        for path in FOLDER.glob("scores-*.json")
+    }
+    table = summarize.markdown_table(summarize.read_runs(FOLDER / "curves.csv"), scores)
+    assert table == (FOLDER / "table.md").read_text("utf-8")
+    assert table in (FOLDER / "README.md").read_text("utf-8")

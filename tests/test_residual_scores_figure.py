@@ -1,0 +1,112 @@
+"""scripts/draw_residual_attention.sh, and the scores it reads out of a model."""
+
+import math
+
+import pytest
+import torch
+from commands import error_of
+from models import EOS, build
+
+from realformer_fairseq.analysis import residual_scores_figure
+from realformer_fairseq.analysis.carried_scores import scores_by_layer
+from realformer_fairseq.analysis.residual_scores_figure import parts_of
+
+PNG = b"\x89PNG\r\n\x1a\n"
+HEAD = 1
+
+
+class OnePair:
+    """A data set of one sentence pair."""
+
+    def __getitem__(self, number):
+        return number
+
+    def collater(self, samples):
+        source = torch.tensor([[7, 9, 8, 11, EOS]])
+        previous = torch.tensor([[EOS, 12, 10, 7]])
+        inputs = dict(src_tokens=source, src_lengths=torch.tensor([5]), prev_output_tokens=previous)
+        return {"net_input": inputs}
+
+
+def fresh_by_hand(model, attention):
+    """``Q K^T / sqrt(d)`` of one head in each layer, from what goes into the layer."""
+    stack, name = {"encoder": ("encoder", "self_attn"), "cross": ("decoder", "encoder_attn")}[
+        attention
+    ]
+    found, handles = [], []
+
+    def keep(module, args, kwargs):
+        width = module.head_dim
+        head = slice(HEAD * width, (HEAD + 1) * width)
+        q = module.q_proj(kwargs["query"])[:, 0, head]
+        k = module.k_proj(kwargs["key"])[:, 0, head]
+        found.append(q @ k.T / math.sqrt(width))
+
+    for layer in getattr(model, stack).layers:
+        module = getattr(layer, name)
+        handles.append(module.register_forward_pre_hook(keep, with_kwargs=True))
+    with torch.no_grad():
+        model(**OnePair().collater([0])["net_input"])
+    for handle in handles:
+        handle.remove()
+    return found
+
+
+@pytest.mark.parametrize("attention", ["encoder", "cross"])
+@pytest.mark.parametrize("kind", ["mean", "sum"])
+def test_what_is_drawn_adds_up(kind, attention):
+    model = build(residual_attention=kind).eval()
+    layers = scores_by_layer(model, OnePair(), 0, attention, HEAD)
+    expected = fresh_by_hand(model, attention)
+    assert len(layers) == len(expected) == 3
+    assert layers[0].carried is None
+    for number, (layer, fresh) in enumerate(zip(layers, expected)):
+        assert torch.allclose(layer.fresh, fresh, atol=1e-5)
+        assert torch.allclose(layer.attention, layer.scores.softmax(-1), atol=1e-6)
+        if number:
+            assert torch.equal(layer.carried, layers[number - 1].scores)
+            parts = layer.carry * layer.carried + layer.fresh_weight * fresh
+            assert torch.allclose(layer.scores, parts, atol=1e-5)
+    combined = torch.stack(expected).sum(0) / (3 if kind == "mean" else 1)
+    assert torch.allclose(layers[2].scores, combined, atol=1e-5)
+    assert not any(module._forward_hooks for module in model.modules())
+    captions = [caption for caption, _ in parts_of(layers[2])]
+    assert ("0.67 × scores of the layer below" in captions) == (kind == "mean")
+
+
+def arguments(prepared, trained, *more):
+    checkpoint = trained / "checkpoint_last.pt"
+    return ["--checkpoint", checkpoint, "--data", prepared / "data-bin", *more]
+
+
+def test_script_draws(prepared, trained, tmp_path):
+    output = tmp_path / "a picture.png"
+    given = arguments(prepared, trained, "--output", output, "--sentence", 2)
+    assert error_of(residual_scores_figure, *given) is None
+    assert output.read_bytes().startswith(PNG) and len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    "extra, words",
+    [
+        (["--sentence", "20"], ["--sentence 20", "0 to 19"]),
+        (["--sentence", "-1"], ["--sentence", "'-1'"]),
+        (["--head", "4"], ["--head 4", "0 to 3"]),
+        (["--gen-subset", "nowhere"], ["--gen-subset nowhere"]),
+        (["--attention", "self"], ["--attention", "'self'", "cross"]),
+    ],
+    ids=lambda value: " ".join(value),
+)
+def test_mistakes_get_one_line(extra, words, prepared, trained, tmp_path):
+    given = arguments(prepared, trained, "--output", tmp_path / "a.png", *extra)
+    error = error_of(residual_scores_figure, *given)
+    assert error.startswith("draw_residual_attention.sh: ") and "\n" not in error
+    assert all(word in error for word in words), error
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_residual_scores_there_is_nothing_to_draw():
+    model = build(residual_attention="mean", residual_chains="cross").eval()
+    with pytest.raises(residual_scores_figure.UserError, match="--attention encoder"):
+        scores_by_layer(model, OnePair(), 0, "encoder", 0)
+    assert len(scores_by_layer(model, OnePair(), 0, "cross", 0)) == 3
