@@ -64,7 +64,8 @@ def test_table(tmp_path):
     lines = summarize.markdown_table(runs, scores).splitlines()
     assert lines[2:] == [
         "| ours, no residual scores (Post-LN) | 6.000 | 20.0 | 40.0 |  | 500 | 1000 |",
-        "| mean in all three attentions | 5.250 (5.000, 5.500) | 22.0 | 41.2 | 0.012 | 375 | 1000 |",
+        "| mean in all three attentions | 5.250 (5.000, 5.500) | 22.0 | 41.2 "
+        "| 0.012 | 375 | 1000 |",
         "| ADMIN, mean in all three | 7.000 |  |  |  | not reached | 800 |",
     ]
     summarize.write_curves(runs, tmp_path / "curves.csv")
