@@ -1,16 +1,26 @@
-"""results/residual-attention: its table is made from curves and scores, and is in its README."""
+"""The tables of results/: made from the figures beside them, and those in the READMEs."""
 
+import csv
 import importlib.util
 import json
 
 import pytest
 from conftest import PROJECT
 
-FOLDER = PROJECT / "results/residual-attention"
-spec = importlib.util.spec_from_file_location("summarize", FOLDER / "summarize.py")
-summarize = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(summarize)
-Run = summarize.Run
+RESULTS = PROJECT / "results"
+FOLDER = RESULTS / "residual-attention"
+
+
+def module_at(path):
+    """A Python file that belongs to no package."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+summarize = module_at(FOLDER / "summarize.py")
+compare = module_at(RESULTS / "attention/compare.py")
 
 VALID = (
     "2026-01-01 10:00:00 | INFO | valid | epoch 001 | valid on 'valid' subset | loss 9.5 | "
@@ -81,3 +91,37 @@ def test_readme_has_the_table_of_the_figures_beside_it():
     table = summarize.markdown_table(summarize.read_runs(FOLDER / "curves.csv"), scores)
     assert table == (FOLDER / "table.md").read_text("utf-8")
     assert table in (FOLDER / "README.md").read_text("utf-8")
+
+
+def write_attention(path, rows):
+    path.parent.mkdir()
+    with open(path, "w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["measure", "attention", "layer", "head", "count", "mean"])
+        table.writerows(rows)
+
+
+def test_attention_by_layer(tmp_path, capsys):
+    rows = [
+        ["entropy", "cross", layer, head, 9, layer + head] for layer in (0, 1) for head in (0, 1)
+    ]
+    write_attention(tmp_path / "none/attention.csv", rows)
+    rows = [["jsd", "encoder", 1, 0, 9, 0.25], ["jsd", "encoder", 1, 1, 9, 0.5]]
+    write_attention(tmp_path / "mean/attention.csv", rows)
+    compare.main([str(tmp_path / "none"), str(tmp_path / "mean")])
+    assert capsys.readouterr().out.splitlines() == [
+        "| measure | attention | model | layer 0 | layer 1 | mean |",
+        "|---|---|---|---|---|---|",
+        "| entropy | cross-attention | none | 0.500 | 1.500 | **1.000** |",
+        "| JSD to the layer below | encoder self-attention | mean |  | 0.375 | **0.375** |",
+    ]
+
+
+@pytest.mark.skipif(not (RESULTS / "attention/table.md").exists(), reason="no results yet")
+def test_readme_has_the_table_of_attention():
+    folder = RESULTS / "attention"
+    table = (folder / "table.md").read_text("utf-8")
+    models = list(dict.fromkeys(line.split(" | ")[2] for line in table.splitlines()[2:]))
+    means = {name: compare.means_by_layer(folder / name / "attention.csv") for name in models}
+    assert compare.markdown(means) == table
+    assert table in (folder / "README.md").read_text("utf-8")

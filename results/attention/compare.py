@@ -1,0 +1,58 @@
+"""Entropy and divergence of several models' attention by layer, as a Markdown table.
+
+    python results/attention/compare.py FOLDER... > table.md
+
+Each folder has the attention.csv of scripts/analyze_attention.sh and names its model.
+"""
+
+import csv
+import statistics
+import sys
+from pathlib import Path
+from typing import Dict, Sequence, Tuple
+
+ATTENTION = {
+    "encoder": "encoder self-attention",
+    "decoder": "decoder self-attention",
+    "cross": "cross-attention",
+}
+MEASURES = {"entropy": "entropy", "jsd": "JSD to the layer below"}
+
+Means = Dict[Tuple[str, str, int], float]
+
+
+def means_by_layer(path: Path) -> Means:
+    """The mean over heads of each measure, by measure, attention and layer; in nats."""
+    heads: Dict[Tuple[str, str, int], list] = {}
+    with open(path, newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            place = row["measure"], row["attention"], int(row["layer"])
+            heads.setdefault(place, []).append(float(row["mean"]))
+    return {place: statistics.mean(values) for place, values in heads.items()}
+
+
+def markdown(models: Dict[str, Means]) -> str:
+    """A row for each measure, attention and model; a column for each layer, and their mean."""
+    layers = sorted({layer for means in models.values() for _, _, layer in means})
+    head = ["measure", "attention", "model", *(f"layer {layer}" for layer in layers), "mean"]
+    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+    for measure, label in MEASURES.items():
+        for attention, full_name in ATTENTION.items():
+            for model, means in models.items():
+                values = [means.get((measure, attention, layer)) for layer in layers]
+                there = [value for value in values if value is not None]
+                if not there:
+                    continue
+                cells = ["" if value is None else f"{value:.3f}" for value in values]
+                mean = f"**{statistics.mean(there):.3f}**"
+                lines.append(f"| {' | '.join([label, full_name, model, *cells, mean])} |")
+    return "\n".join(lines) + "\n"
+
+
+def main(folders: Sequence[str]) -> None:
+    paths = {Path(folder).name: Path(folder) / "attention.csv" for folder in folders}
+    print(markdown({name: means_by_layer(path) for name, path in paths.items()}), end="")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
