@@ -135,7 +135,7 @@ def parse_args(argv: Sequence[str]):
 
 def main() -> None:
     args = parse_args(sys.argv[1:])
-    command = search_command(args, str(Path(__file__).resolve().parent), args.extra)
+    command = search_command(args, str(Path(__file__).resolve().parents[1]), args.extra)
     if args.dry_run:
         print(shlex.join(command))
         return
