@@ -18,7 +18,14 @@ setup(
     long_description_content_type="text/markdown",
     license="MIT",
     packages=find_packages(include=["realformer_fairseq*"]),
-    package_data={"realformer_fairseq": ["config/*.yaml", "config/*/*.yaml"]},
+    package_data={
+        "realformer_fairseq": [
+            "config/*.yaml",
+            "config/*/*.yaml",
+            "evaluation/model_card.md",
+            "evaluation/model_card.bib",
+        ]
+    },
     python_requires=">=3.9",
     install_requires=[
         "torch>=2.6",  # the model; loads fairseq's checkpoints without running code from them

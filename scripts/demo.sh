@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # From nothing to BLEU: makes a small corpus, trains a small RealFormer on it, averages its
-# checkpoints, translates the test set and scores the translation.
+# checkpoints, translates the test set, scores the translation and writes a model card.
 #
 #   scripts/demo.sh [--out DIR] [-- fairseq-train's options]
 #
@@ -76,4 +76,9 @@ paste -d '\n' "$CORPUS/raw/test.en" "$OUT/test.translation" "$CORPUS/raw/test.fr
     }'
 
 say "scores"
-"$PROJECT/scripts/score_bleu.sh" --hyp "$OUT/test.translation" --ref "$CORPUS/raw/test.fr" --lang fr
+"$PROJECT/scripts/score_bleu.sh" --hyp "$OUT/test.translation" --ref "$CORPUS/raw/test.fr" --lang fr \
+  --json "$OUT/scores.json"
+
+say "model card: '$OUT/MODEL_CARD.md'"
+"$PROJECT/scripts/model_card.sh" --checkpoint "$CHECKPOINTS/average.pt" --data "$CORPUS/data-bin" \
+  --scores "$OUT/scores.json" --log "$OUT/train.log" --output "$OUT/MODEL_CARD.md"

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# One row of RealFormer's Table 7: prepares, trains, averages, translates and scores.
+# One row of RealFormer's Table 7: prepares, trains, averages, translates and scores, and writes a
+# model card.
 #
 #   scripts/reproduce_table7.sh --row ROW [--model M] [options] [-- options of the training script]
 #
 #   --row ROW         de-6-6, de-12-12, de-18-18, fr-6-6 or fr-60-12
 #   --model M         realformer (on ADMIN; default), admin, pre-ln or post-ln
-#   --out DIR         checkpoints, translation and scores (default: data/table7/ROW-MODEL in the
-#                     project)
+#   --out DIR         checkpoints, translation, scores and MODEL_CARD.md
+#                     (default: data/table7/ROW-MODEL in the project)
 #   --corpus NAME     wmt14 (default), or debian to try the way with 133,000 real pairs (fr only)
 #   --corpus-dir DIR  where the prepared corpus is or will be (default: where its script puts it)
 #   --corpora DIR     archives, or for debian the text, that are already there
@@ -113,8 +114,8 @@ check_choices() {
   [[ "$CORPUS $ROW" != "debian de-"* ]] || die "--corpus debian is English-French: not --row $ROW"
 }
 
-# Sets LANGUAGE, the commands PREPARE, TRAIN, AVERAGE_THEM, GENERATE, SCORE, and what is left open
-# of CORPUS_DIR and OUT.
+# Sets LANGUAGE, the commands PREPARE, TRAIN, AVERAGE_THEM, GENERATE, SCORE, DESCRIBE, and what is
+# left open of CORPUS_DIR and OUT.
 choose_commands() {
   LANGUAGE="${ROW%%-*}"
   recipe "en-$LANGUAGE" "${ROW#*-}" "$MODEL"
@@ -140,6 +141,8 @@ choose_commands() {
   [[ "$SCALE" == paper ]] || GENERATE+=(--cpu)
   SCORE=("$PROJECT/scripts/score_bleu.sh" --hyp "$OUT/generate.log"
     --ref "$CORPUS_DIR/raw/test.$LANGUAGE" --lang "$LANGUAGE" --json "$OUT/scores.json")
+  DESCRIBE=("$PROJECT/scripts/model_card.sh" --checkpoint "$OUT/average.pt"
+    --data "$CORPUS_DIR/data-bin" --scores "$OUT/scores.json" --output "$OUT/MODEL_CARD.md")
 }
 
 # The recipe's optimizer, schedule and ADMIN for a realformer_tiny, with small batches, few epochs
@@ -206,3 +209,9 @@ elif [[ ! -e "$OUT/generate.log" ]]; then
   translate
 fi
 run_step "scores" "${SCORE[@]}"
+# A training on several machines may have left its log elsewhere.
+if "$DRY_RUN" || [[ -f "$OUT/checkpoints/train.log" ]]; then
+  DESCRIBE+=(--log "$OUT/checkpoints/train.log")
+fi
+# What was filled in by hand is not written over.
+[[ -e "$OUT/MODEL_CARD.md" ]] || run_step "model card" "${DESCRIBE[@]}"

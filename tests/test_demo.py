@@ -26,6 +26,9 @@ def test_the_demos_path_in_small(project, prepared, tmp_path):
     result = run(project / "scripts/demo.sh", "--out", out, "--", *options)
     assert ENDING.search(result.stdout), result.stdout
     assert (out / "checkpoints/average.pt").exists()
+    card = (out / "MODEL_CARD.md").read_text()
+    assert f"\n* sacreBLEU {ENDING.search(result.stdout)['bleu']}, signature `nrefs:1|" in card
+    assert "| averaged | mean of 3: `checkpoint_" in card and str(tmp_path) not in card
     other = run(project / "scripts/demo.sh", "--out", out, check=False)
     assert other.returncode == 1 and "options: none" in other.stderr
 

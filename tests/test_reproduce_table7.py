@@ -26,7 +26,7 @@ def plan(*options, check=True):
 def test_the_plan_has_the_figures_of_the_papers(row, model, average, beam, lenpen, rate, tmp_path):
     result = plan("--row", row, "--model", model, "--out", tmp_path / "out")
     language, layers = row.split("-", 1)
-    prepare, training, averaging, generating, scoring = result.stdout.splitlines()
+    prepare, training, averaging, generating, scoring, card = result.stdout.splitlines()
     assert f"prepare-wmt14en2{language}.sh" in prepare
     arch = f"--arch realformer_wmt_en_{language}"
     assert (arch if layers == "6-6" else f"{arch}_{layers.replace('-', '_')}") in training
@@ -34,6 +34,7 @@ def test_the_plan_has_the_figures_of_the_papers(row, model, average, beam, lenpe
     assert f"--num-epoch-checkpoints {average} " in averaging
     assert f"--beam {beam} --lenpen {lenpen} " in generating
     assert scoring.endswith(f"--lang {language} --json {tmp_path}/out/scores.json ")
+    assert f"--scores {tmp_path}/out/scores.json --output {tmp_path}/out/MODEL_CARD.md" in card
     hours = {"fr-60-12": "72", "fr-6-6": "28", "de-18-18": "23", "de-6-6": "9.4"}
     assert hours[row] in re.search("hours on the paper's .*", result.stderr).group()
     assert list(tmp_path.iterdir()) == []
@@ -79,8 +80,12 @@ def test_what_is_done_is_not_done_again(prepared, raw_corpus, trained, tmp_path)
     assert (out / "generate.log").read_text().count("\nH-") == 20
     scores = json.loads((out / "scores.json").read_text())
     assert scores["lines"] == 20 and "sacreBLEU  " in first.stdout
+    card = out / "MODEL_CARD.md"
+    assert f"sacreBLEU {scores['sacreBLEU']['score']:.1f}, signature" in card.read_text()
+    card.write_text("filled in by hand")
     before = (out / "generate.log").stat().st_mtime_ns
     assert run(*line).stdout == first.stdout
     assert (out / "generate.log").stat().st_mtime_ns == before
+    assert card.read_text() == "filled in by hand"
     other = run(*line, "--model", "admin", check=False)
     assert other.returncode == 1 and "was made with 'fr-6-6 realformer" in other.stderr

@@ -163,9 +163,12 @@ def draw(runs: Sequence[Run], output: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, panels = pyplot.subplots(1, 2, figsize=(11, 4.8), dpi=110, sharey=True)
     names = [name for name in LABELS if any(run.name == name for run in runs)]
-    for axes, title in zip(panels, PANELS):
+    titles = PANELS if any(name.startswith("admin") for name in names) else PANELS[:1]
+    figure, panels = pyplot.subplots(
+        1, len(titles), figsize=(1 + 5 * len(titles), 4.8), dpi=110, sharey=True, squeeze=False
+    )
+    for axes, title in zip(panels[0], titles):
         with_admin = title == PANELS[1]
         shown = [name for name in names if name.startswith("admin") == with_admin]
         for name in [BASELINE, *shown] if with_admin else shown:
@@ -184,7 +187,7 @@ def draw(runs: Sequence[Run], output: Path) -> None:
         axes.set(title=title, xlabel="updates")
         axes.grid(alpha=0.3)
         axes.legend(fontsize=8)
-    panels[0].set_ylabel("validation loss, bits per subword")
+    panels[0][0].set_ylabel("validation loss, bits per subword")
     figure.tight_layout()
     figure.savefig(output, format="png")
 
