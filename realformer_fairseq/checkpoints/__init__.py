@@ -1,0 +1,1 @@
+"""Checkpoint files: loading them safely, choosing, averaging and folding them."""
