@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Is the attention of a RealFormer sparser than that of a Post-LN Transformer, and are neighbouring
-# layers more alike? Measures both over the test set, with models that results/residual-attention/run.sh
-# trained.
+# layers more alike? Measures both over the test set, with models that
+# results/residual-attention/run.sh trained.
 #
 #   results/attention/run.sh --data DIR --out DIR NAME=CHECKPOINT...
 #
