@@ -11,10 +11,10 @@ import os
 from typing import Any, Dict, List, Optional, Sequence
 
 from ..atomic_output import atomic_output
+from ..command_line import ArgumentParser, UserError, printable, run_main
 from .checkpoint_choice import HIGHEST, LOWEST, chosen_inputs
 from .checkpoint_loading import allow_fairseq_checkpoints
 from .checkpoint_writing import write_checkpoint
-from ..command_line import ArgumentParser, UserError, printable, run_main
 from .mapped_checkpoint import PageRelease, load_checkpoint
 from .parameter_mean import PART, average_models
 

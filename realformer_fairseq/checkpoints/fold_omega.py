@@ -23,9 +23,9 @@ from fairseq.modules import SinusoidalPositionalEmbedding
 from torch import Tensor
 
 from ..atomic_output import atomic_output
+from ..command_line import ArgumentParser, UserError, run_main
 from .checkpoint_loading import allow_fairseq_checkpoints
 from .checkpoint_writing import write_checkpoint
-from ..command_line import ArgumentParser, UserError, run_main
 from .mapped_checkpoint import load_checkpoint
 
 PROGRAM = "fold_admin.sh"
