@@ -5,10 +5,8 @@ The decoder reads the reference (teacher forcing). Everything is measured in one
 
 import csv
 import importlib.util
-import logging
 import os
 import sys
-import warnings
 from pathlib import Path
 from typing import Dict, Iterator, Sequence, Tuple
 
@@ -22,7 +20,7 @@ from .attention_map import draw_sentence
 from .attention_plots import MEDIAN_BINS, draw_distributions
 from .attention_recorder import PLACES, AttentionRecorder
 from .attention_statistics import MEASURES, AttentionStatistics, HeadHistograms
-from .trained_model import load_model, load_split
+from .trained_model import load_model_and_split
 
 PROGRAM = "analyze_attention.sh"
 TABLE = "attention.csv"
@@ -143,10 +141,7 @@ def parse_args(argv: Sequence[str]):
 
 def main() -> None:
     args = parse_args(sys.argv[1:])
-    logging.getLogger().setLevel(logging.WARNING)
-    warnings.filterwarnings("ignore", category=UserWarning)  # pinned memory, missing glyphs
-    model, task = load_model(args.checkpoint, args.data)
-    dataset = load_split(task, args.gen_subset)
+    model, task, dataset = load_model_and_split(args.checkpoint, args.data, args.gen_subset)
     if torch.cuda.is_available() and not args.cpu:
         model.cuda()
     os.makedirs(args.out, exist_ok=True)

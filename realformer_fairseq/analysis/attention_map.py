@@ -20,6 +20,12 @@ POINTS = 40  # of a token's name, for each inch of its cell
 Names = Tuple[List[str], List[str]]
 
 
+def check_sentence(dataset, number: int) -> None:
+    """Raises ``UserError`` if ``--sentence`` is past the end of a data set."""
+    if number >= len(dataset):
+        raise UserError(f"--sentence {number}: there are 0 to {len(dataset) - 1}")
+
+
 @torch.no_grad()
 def attention_of_sentence(model, dataset, number: int) -> Dict[Tuple[str, int], Tensor]:
     """Probabilities ``(heads, T, S)`` for each kind of attention and layer.
@@ -67,8 +73,7 @@ def draw_sentence(
     Raises:
         UserError: no such sentence or layer
     """
-    if number >= len(dataset):
-        raise UserError(f"--sentence {number}: there are 0 to {len(dataset) - 1}")
+    check_sentence(dataset, number)
     found = attention_of_sentence(model, dataset, number)
     if layer is not None and all(other != layer for _, other in found):
         raise UserError(f"--layer {layer}: there are 0 to {max(other for _, other in found)}")

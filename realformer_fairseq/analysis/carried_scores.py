@@ -37,7 +37,7 @@ def scores_by_layer(model, dataset, number: int, attention: str, head: int) -> L
     Raises:
         UserError: this attention carries no scores from layer to layer
     """
-    places = sorted(place for place in attention_modules(model) if place.attention == attention)
+    places = [place for place in attention_modules(model) if place.attention == attention]
     kinds = {getattr(place.module, "residual_attention", "none") for place in places}
     if not places or kinds == {"none"}:
         raise UserError(f"--attention {attention}: this model carries no scores there")

@@ -1,8 +1,6 @@
 """What residual attention is, drawn from a trained model: scores of one head, layer by layer."""
 
-import logging
 import sys
-import warnings
 from typing import List, Optional, Sequence, Tuple
 
 import torch
@@ -10,11 +8,11 @@ from torch import Tensor
 
 from ..atomic_output import atomic_output
 from ..command_line import ArgumentParser, UserError, flag, run_main
-from .attention_map import plain, tokens_of_sentence
+from .attention_map import check_sentence, plain, tokens_of_sentence
 from .attention_plots import TITLES, new_figure, save
 from .attention_recorder import PLACES, attention_modules
 from .carried_scores import LayerScores, scores_by_layer
-from .trained_model import load_model, load_split
+from .trained_model import load_model_and_split
 
 PROGRAM = "draw_residual_attention.sh"
 # Inches.
@@ -146,12 +144,8 @@ def parse_args(argv: Sequence[str]):
 
 def main() -> None:
     args = parse_args(sys.argv[1:])
-    logging.getLogger().setLevel(logging.WARNING)
-    warnings.filterwarnings("ignore", category=UserWarning)  # pinned memory, missing glyphs
-    model, task = load_model(args.checkpoint, args.data)
-    dataset = load_split(task, args.gen_subset)
-    if args.sentence >= len(dataset):
-        raise UserError(f"--sentence {args.sentence}: there are 0 to {len(dataset) - 1}")
+    model, task, dataset = load_model_and_split(args.checkpoint, args.data, args.gen_subset)
+    check_sentence(dataset, args.sentence)
     heads = {
         place.module.num_heads
         for place in attention_modules(model)

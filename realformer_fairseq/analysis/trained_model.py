@@ -1,6 +1,8 @@
 """Load a trained Transformer, ours or fairseq's, with the data it is to read."""
 
+import logging
 import os
+import warnings
 from typing import Tuple
 
 from fairseq import checkpoint_utils, tasks
@@ -65,3 +67,17 @@ def load_split(task: tasks.FairseqTask, split: str) -> FairseqDataset:
             f"--gen-subset {split}: there is none for {langs} in --data {task.cfg.data}"
         ) from None
     return task.dataset(split)
+
+
+def load_model_and_split(
+    checkpoint: str, data: str, split: str
+) -> Tuple[TransformerModelBase, tasks.FairseqTask, FairseqDataset]:
+    """Model, task and sentence pairs for a command, which from then on prints its own words only.
+
+    Raises:
+        UserError, OSError: see :func:`load_model` and :func:`load_split`
+    """
+    logging.getLogger().setLevel(logging.WARNING)
+    warnings.filterwarnings("ignore", category=UserWarning)  # pinned memory, missing glyphs
+    model, task = load_model(checkpoint, data)
+    return model, task, load_split(task, split)
