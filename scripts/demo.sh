@@ -23,7 +23,7 @@ OUT="$PROJECT/demo"
 while [[ $# -gt 0 ]]; do
   case "$1" in
     -h | --help) help_text; exit ;;
-    --out) need_value "$1" $#; OUT="$2"; shift 2 ;;
+    --out) need_value "$1" $# "${2-}"; OUT="$2"; shift 2 ;;
     --) shift; break ;;
     *) die "unknown option '$1' (-h for help; fairseq-train's own options go after --)" ;;
   esac
@@ -80,5 +80,7 @@ say "scores"
   --json "$OUT/scores.json"
 
 say "model card: '$OUT/MODEL_CARD.md'"
+LOG=() # is elsewhere if fairseq-train got another --log-file
+[[ ! -e "$OUT/train.log" ]] || LOG=(--log "$OUT/train.log")
 "$PROJECT/scripts/model_card.sh" --checkpoint "$CHECKPOINTS/average.pt" --data "$CORPUS/data-bin" \
-  --scores "$OUT/scores.json" --log "$OUT/train.log" --output "$OUT/MODEL_CARD.md"
+  --scores "$OUT/scores.json" ${LOG[@]+"${LOG[@]}"} --output "$OUT/MODEL_CARD.md"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Draws the loss or the gradient norm by update from the logs of one or several trainings.
+# Draws loss, gradient norm or speed by update from the logs of one or several trainings.
 #
 #   scripts/plot_learning_curve.sh --logs FILE... --output FILE [--quantity NAME] [--title TEXT]
 #
@@ -7,7 +7,7 @@
 #                    --log-file writes has the validation losses only); the name of a file,
 #                    without its ending, is the name of the curve
 #   --output FILE    a PNG picture
-#   --quantity NAME  loss (the default) or gradient-norm
+#   --quantity NAME  loss (the default), gradient-norm or speed (target tokens a second)
 #   --title TEXT     stands above it
 #
 # Example

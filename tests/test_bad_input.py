@@ -132,7 +132,7 @@ COMMANDS = {
     },
     learning_curve: {
         "--logs": [LOGS, FILES],
-        "--quantity": [st.sampled_from(["loss", "gradient-norm", "", "x"])],
+        "--quantity": [st.sampled_from(["loss", "gradient-norm", "speed", "", "x"])],
         "--title": [WORD],
         "--output": [OUTPUT],
     },

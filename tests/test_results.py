@@ -33,7 +33,7 @@ TRAIN = (
 
 
 def log_of(losses, speeds):
-    lines = [TRAIN.format(speed=speed, update=50) for speed in speeds]
+    lines = [TRAIN.format(speed=speed, update=50 + i) for i, speed in enumerate(speeds)]
     lines += [VALID.format(loss=loss, update=update) for update, loss in losses.items()]
     return "\n".join(lines)
 
@@ -47,13 +47,13 @@ def test_when_a_loss_is_reached_first(target, updates):
     assert summarize.updates_until(losses, target) == updates
 
 
-def scores_of(values, baseline="none-1.fr"):
-    """As ``score_bleu.sh --json`` writes it: by system sacreBLEU, chrF2 and p."""
+def scores_of(values):
+    """As ``score_bleu.sh --json`` writes it: by system sacreBLEU, chrF2, p."""
     systems = {
         name: {"sacreBLEU": {"score": bleu}, "chrF2": {"score": chrf}}
         for name, (bleu, chrf, _) in values.items()
     }
-    tests = {name: {} if name == baseline else {"p_value": p} for name, (_, _, p) in values.items()}
+    tests = {name: {"p_value": p} if p else {} for name, (_, _, p) in values.items()}
     return {"systems": systems, "paired_bootstrap": {"sacreBLEU": {"systems": tests}}}
 
 
@@ -62,21 +62,29 @@ def test_table(tmp_path):
     (tmp_path / "mean-1.log").write_text(log_of({250: 7.0, 500: 5.0}, [1000]))
     (tmp_path / "mean-2.log").write_text(log_of({250: 7.0, 500: 5.5}, [1000]))
     (tmp_path / "admin-mean-1.log").write_text(log_of({250: 9.0, 500: 7.0}, [800]))
+    (tmp_path / "admin-1.log").write_text(log_of({250: 9.0, 500: 6.5}, [900]))
     (tmp_path / "cross-1.log").write_text("nothing yet")
+    (tmp_path / "sum-1.log").write_text(log_of({250: 8.0}, [900]))
     runs = summarize.runs_of_logs(tmp_path)
     assert [(run.name, run.seed) for run in runs] == [
         ("none", 1),
         ("mean", 1),
         ("mean", 2),
+        ("admin", 1),
         ("admin-mean", 1),
     ]
-    scores = {1: scores_of({"none-1.fr": (20.04, 40, 0), "mean-1.fr": (22, 41.16, 0.0123)})}
+    values = {"none-1.fr": (20.04, 40, None), "mean-1.fr": (22, 41.16, 0.0123)}
+    (tmp_path / "scores-1.json").write_text(json.dumps(scores_of(values)))
+    values = {"admin-1.fr": (21, 41, None), "admin-mean-1.fr": (22.5, 42, 0.002)}
+    (tmp_path / "scores-admin-1.json").write_text(json.dumps(scores_of(values)))
+    scores = summarize.read_scores(tmp_path)
     lines = summarize.markdown_table(runs, scores).splitlines()
     assert lines[2:] == [
-        "| ours, no residual scores (Post-LN) | 6.000 | 20.0 | 40.0 |  | 500 | 1000 |",
+        "| ours, no residual scores (Post-LN) | 6.000 | 20.0 | 40.0 |  |  | 500 | 1000 |",
         "| mean in all three attentions | 5.250 (5.000, 5.500) | 22.0 | 41.2 "
-        "| 0.012 | 375 | 1000 |",
-        "| ADMIN, mean in all three | 7.000 |  |  |  | not reached | 800 |",
+        "| 0.012 |  | 375 | 1000 |",
+        "| ADMIN, no residual scores | 6.500 |  |  |  |  | not reached | 900 |",
+        "| ADMIN, mean in all three | 7.000 |  |  |  | 0.002 | not reached | 800 |",
     ]
     summarize.write_curves(runs, tmp_path / "curves.csv")
     assert summarize.read_runs(tmp_path / "curves.csv") == runs
@@ -84,10 +92,7 @@ def test_table(tmp_path):
 
 @pytest.mark.skipif(not (FOLDER / "curves.csv").exists(), reason="no results yet")
 def test_readme_has_the_table_of_the_figures_beside_it():
-    scores = {
-        int(path.stem.split("-")[1]): json.loads(path.read_text("utf-8"))
-        for path in FOLDER.glob("scores-*.json")
-    }
+    scores = summarize.read_scores(FOLDER)
     table = summarize.markdown_table(summarize.read_runs(FOLDER / "curves.csv"), scores)
     assert table == (FOLDER / "table.md").read_text("utf-8")
     assert table in (FOLDER / "README.md").read_text("utf-8")

@@ -1,4 +1,4 @@
-"""Draw loss or gradient norm by update, from the log of fairseq-train (``--log-format simple``)."""
+"""Draw loss, gradient norm or speed by update, from logs of fairseq-train."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ PROGRAM = "plot_learning_curve.sh"
 NUMBER = r"[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?(?![\w.])|nan\b|inf\b"
 LONGEST_LINE = 10_000  # characters; fairseq's lines of figures are below 1,000
 UPDATES = r"([0-9]{1,12})\b"
-TRAINING_LINE = re.compile(rf"\btrain_inner\b.*\bnum_updates={UPDATES}")
+TRAINING_LINE = re.compile(rf"\bepoch [0-9]+: .*\bnum_updates={UPDATES}")
 VALIDATION_LINE = re.compile(
     rf"valid on '(\w+)' subset .*\bnll_loss ({NUMBER}).*\bnum_updates {UPDATES}"
 )
@@ -30,6 +30,7 @@ class Quantity(NamedTuple):
 QUANTITIES = {
     "loss": Quantity("nll_loss", "negative log-likelihood, bits per subword", "linear"),
     "gradient-norm": Quantity("gnorm", "norm of the gradient", "log"),
+    "speed": Quantity("wps", "target tokens a second", "linear"),
 }
 
 
@@ -43,7 +44,7 @@ def read_curves(lines: Iterable[str], quantity: str = "loss") -> Dict[str, Curve
         quantity: one of ``QUANTITIES``
 
     Returns:
-        ``{"train": [(update, bits per subword)], "valid": [...]}``, sorted by update
+        ``{"train": [(update, value)], "valid": [...]}``, sorted by update
     """
     value_in = re.compile(rf"\b{QUANTITIES[quantity].key}=({NUMBER})")
     found: Dict[str, Dict[int, float]] = {"train": {}}

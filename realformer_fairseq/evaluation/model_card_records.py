@@ -19,7 +19,7 @@ INDEX_LENGTHS = {b"MMIDIDX\0\0": 18, b"TNTIDX\0\0": 32}
 COUNTED = re.compile(
     r"\[([\w@.-]+)\] .*?([\w-]{1,50})\.\1: ([0-9]{1,18}) sents, ([0-9]{1,18}) tokens"
 )
-SPEED = re.compile(rf"\bwps(=| )({NUMBER})[ ,|]+ups\b")
+EPOCH_SPEED = re.compile(rf"\bepoch [0-9]+ \| loss .*\bwps ({NUMBER}) ")
 GPU = re.compile(r"rank +([0-9]{1,6}): capabilities = .* ; name = (.{1,100}?) *$")
 
 
@@ -165,18 +165,13 @@ def log_facts(path: str) -> Dict[str, str]:
     """
     with open(path, encoding="utf-8", errors="replace") as file:
         curves = read_curves(file)
-    speeds: Dict[str, List[float]] = {"=": [], " ": []}
-    gpus: Dict[str, str] = {}
-    for line in log_lines(path):
-        speed, gpu = SPEED.search(line), GPU.search(line)
-        if speed:
-            speeds[speed.group(1)].append(float(speed.group(2)))
-        if gpu:
-            gpus[gpu.group(1)] = gpu.group(2)
-    # Lines within an epoch say more than those about whole ones.
-    speed_values = speeds["="] or speeds[" "]
     del curves["train"]
-    if not speed_values and not curves and not gpus:
+    # Lines within an epoch say more than those about whole ones, which may be all there is.
+    speeds = [speed for _, speed in read_curves(log_lines(path), "speed")["train"]]
+    epochs = [float(found[1]) for found in map(EPOCH_SPEED.search, log_lines(path)) if found]
+    speeds = speeds or epochs
+    gpus = {found[1]: found[2] for found in map(GPU.search, log_lines(path)) if found}
+    if not speeds and not curves and not gpus:
         raise UserError(f"--log {path}: no log of fairseq-train (--log-format simple)")
     validation = []
     for subset, curve in curves.items():
@@ -186,7 +181,7 @@ def log_facts(path: str) -> Dict[str, str]:
             f"last {last:g} after {number(end)}"
         )
     return {
-        "speed": f"{median(speed_values):,.0f}" if speed_values else NOT_RECORDED,
+        "speed": f"{median(speeds):,.0f}" if speeds else NOT_RECORDED,
         "gpus": listed(f"{n} x {text(scalar(name))}" for name, n in Counter(gpus.values()).items()),
         "validation": "; ".join(validation) or NOT_RECORDED,
     }

@@ -20,8 +20,8 @@
 #   admin, admin-mean, admin-encoder, ...    ours on ADMIN
 #
 # What is done is not done again; what was interrupted goes on. A training takes about 30 minutes on
-# one core. At the end there are scores-SEED.json, curves.csv, table.md and loss.png of all that is
-# there so far; the baseline of the comparisons is `none`.
+# one core. At the end there are curves.csv, table.md and loss.png of all that is there so far, and
+# scores-SEED.json, whose comparisons are with `none`; in scores-admin-SEED.json they are with `admin`.
 #
 # Example
 #
@@ -30,8 +30,8 @@ set -euo pipefail
 # shellcheck source=scripts/lib/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/lib/common.sh"
 
-ALL=(none mean fairseq-post-ln sum admin admin-mean fairseq-pre-ln encoder decoder cross
-  admin-sum admin-encoder admin-decoder admin-cross)
+ADMIN=(admin admin-mean admin-sum admin-encoder admin-decoder admin-cross)
+ALL=(none mean fairseq-post-ln sum fairseq-pre-ln encoder decoder cross "${ADMIN[@]}")
 
 options_of() { # name; prints the options in which the model differs
   local scaling=none
@@ -130,18 +130,21 @@ for seed in "${SEEDS[@]}"; do
 done
 wait
 
-# Every translation of a seed against the baseline's.
-score() { # seed
-  local systems=() name
-  for name in "${ALL[@]}"; do
-    [[ -e "$OUT/$name-$1.fr" ]] && systems+=("$name-$1.fr")
+# The translations of a seed that are there, each against the baseline's.
+score() { # seed, name of the figures, names with the baseline first
+  local seed="$1" scores="$2" systems=() name
+  for name in "${@:3}"; do
+    [[ -e "$OUT/$name-$seed.fr" ]] && systems+=("$name-$seed.fr")
   done
-  [[ "${systems[0]:-}" == "none-$1.fr" && ${#systems[@]} -gt 1 ]] || return 0
-  say "scores of seed $1"
+  [[ "${systems[0]:-}" == "$3-$seed.fr" && ${#systems[@]} -gt 1 ]] || return 0
+  say "scores of seed $seed against '$3'"
   (cd "$OUT" && "$PROJECT/scripts/score_bleu.sh" --hyp "${systems[@]}" \
-    --ref "$CORPUS/raw/test.fr" --lang fr --json "scores-$1.json" | tee "scores-$1.txt")
+    --ref "$CORPUS/raw/test.fr" --lang fr --json "$scores.json" | tee "$scores.txt")
 }
 
-for seed in "${SEEDS[@]}"; do score "$seed"; done
+for seed in "${SEEDS[@]}"; do
+  score "$seed" "scores-$seed" "${ALL[@]}"
+  score "$seed" "scores-admin-$seed" "${ADMIN[@]}"
+done
 python3 "$PROJECT/results/residual-attention/summarize.py" --runs "$OUT" --out "$OUT"
 cat "$OUT/table.md"

@@ -2,24 +2,24 @@
 
     python results/residual-attention/summarize.py --runs DIR --out DIR
 
---runs has NAME-SEED.log and scores-SEED.json. Where there are no logs, the curves.csv of --out is
-read instead, so that table and picture can be made again from what is in the repository.
+--runs has NAME-SEED.log, scores-SEED.json and scores-admin-SEED.json. A training that is not yet as
+far as the others is left out. Where there are no logs, the curves.csv of --out is read instead, so
+that table and picture can be made again from what is in the repository.
 """
 
 import csv
 import json
 import logging
-import re
 import statistics
 from pathlib import Path
-from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence
+from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from realformer_fairseq.analysis.learning_curve import read_curves
 from realformer_fairseq.atomic_output import atomic_output
 from realformer_fairseq.command_line import ArgumentParser, UserError, run_main
 
 PROGRAM = "summarize.py"
-BASELINE = "none"
+BASELINES = ("none", "admin")  # of the paired bootstrap; the first also of the losses
 LABELS = {
     "fairseq-post-ln": "fairseq's Transformer, Post-LN",
     "fairseq-pre-ln": "fairseq's Transformer, Pre-LN",
@@ -37,7 +37,6 @@ LABELS = {
     "admin-cross": "ADMIN, cross-attention only",
 }
 PANELS = ("Post-LN and Pre-LN", "on ADMIN")
-SPEED = re.compile(r"\btrain_inner\b.*\bwps=([0-9.]+)")
 
 
 class Run(NamedTuple):
@@ -49,8 +48,15 @@ class Run(NamedTuple):
     speed: float
 
 
+Scores = Dict[Tuple[str, int], Dict]
+
+
+def last_loss(run: Run) -> float:
+    return run.losses[max(run.losses)]
+
+
 def runs_of_logs(folder: Path) -> List[Run]:
-    """All trainings of LABELS that have validated, in its order."""
+    """The trainings of LABELS that are at their end, in its order."""
     runs = []
     for name in LABELS:
         for path in sorted(folder.glob(f"{name}-[0-9]*.log")):
@@ -59,10 +65,11 @@ def runs_of_logs(folder: Path) -> List[Run]:
                 continue
             lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
             losses = dict(read_curves(lines).get("valid", []))
-            speeds = [float(found[1]) for found in map(SPEED.search, lines) if found]
+            speeds = [speed for _, speed in read_curves(lines, "speed")["train"]]
             if losses:
                 runs.append(Run(name, int(seed), losses, statistics.median(speeds)))
-    return runs
+    end = max((max(run.losses) for run in runs), default=0)
+    return [run for run in runs if max(run.losses) == end]
 
 
 def write_curves(runs: Iterable[Run], path: Path) -> None:
@@ -106,8 +113,19 @@ def mean_and_values(values: Sequence[float], digits: int) -> str:
     return f"{mean} ({', '.join(f'{value:.{digits}f}' for value in values)})"
 
 
-def significance(scores: Dict, run: Run) -> str:
-    p = scores["paired_bootstrap"]["sacreBLEU"]["systems"][system(run)].get("p_value")
+def read_scores(folder: Path) -> Scores:
+    """What run.sh wrote with ``score_bleu.sh --json``, by baseline and seed."""
+    scores = {}
+    for path in sorted(folder.glob("scores-*.json")):
+        *baseline, seed = path.stem.split("-")[1:]
+        key = baseline[0] if baseline else BASELINES[0], int(seed)
+        scores[key] = json.loads(path.read_text(encoding="utf-8"))
+    return scores
+
+
+def significance(scores: Scores, baseline: str, run: Run) -> str:
+    tests = scores.get((baseline, run.seed), {}).get("paired_bootstrap", {})
+    p = tests.get("sacreBLEU", {}).get("systems", {}).get(system(run), {}).get("p_value")
     return "" if p is None else f"{p:.3f}"
 
 
@@ -116,38 +134,32 @@ def system(run: Run) -> str:
     return f"{run.name}-{run.seed}.fr"
 
 
-def table_row(name: str, runs: Sequence[Run], scores: Dict[int, Dict], targets: Dict) -> str:
+def table_row(name: str, runs: Sequence[Run], scores: Scores, targets: Dict[int, float]) -> str:
     """One line of the table: the mean over seeds, and in brackets each seed."""
-    end = max(max(run.losses) for run in runs)
-    whole = [run for run in runs if max(run.losses) == end]
-    scored = [run for run in whole if system(run) in scores.get(run.seed, {}).get("systems", {})]
-    figures = [scores[run.seed]["systems"][system(run)] for run in scored]
-    reached = [updates_until(run.losses, targets[run.seed]) for run in whole if run.seed in targets]
+    systems = [scores.get((BASELINES[0], run.seed), {}).get("systems", {}) for run in runs]
+    figures = [found[system(run)] for run, found in zip(runs, systems) if system(run) in found]
+    reached = [updates_until(run.losses, targets[run.seed]) for run in runs if run.seed in targets]
     times = [f"{updates:.0f}" if updates else "not reached" for updates in reached]
+    tests = [[significance(scores, baseline, run) for run in runs] for baseline in BASELINES]
     cells = [
         LABELS[name],
-        mean_and_values([run.losses[end] for run in whole], 3),
+        mean_and_values([last_loss(run) for run in runs], 3),
         mean_and_values([figure["sacreBLEU"]["score"] for figure in figures], 1),
         mean_and_values([figure["chrF2"]["score"] for figure in figures], 1),
-        ", ".join(significance(scores[run.seed], run) for run in scored),
+        *(", ".join(filter(None, values)) for values in tests),
         ", ".join(times),
-        f"{statistics.median(run.speed for run in whole):.0f}",
+        f"{statistics.median(run.speed for run in runs):.0f}",
     ]
     return f"| {' | '.join(cells)} |"
 
 
-def markdown_table(runs: Sequence[Run], scores: Dict[int, Dict]) -> str:
-    """Every training that is in ``runs``, in the order of LABELS.
-
-    Args:
-        scores: by seed, what ``score_bleu.sh --json`` wrote with the baseline first
-    """
-    baselines = [run for run in runs if run.name == BASELINE]
-    targets = {run.seed: run.losses[max(run.losses)] for run in baselines}
+def markdown_table(runs: Sequence[Run], scores: Scores) -> str:
+    """Every training that is in ``runs``, in the order of LABELS."""
+    targets = {run.seed: last_loss(run) for run in runs if run.name == BASELINES[0]}
     lines = [
-        "| model | validation loss | sacreBLEU | chrF2 | p | updates to the baseline's end "
-        "| tokens a second |",
-        "|---|---|---|---|---|---|---|",
+        "| model | validation loss | sacreBLEU | chrF2 | p (none) | p (ADMIN) "
+        "| updates to the baseline's end | tokens a second |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for name in LABELS:
         own = [run for run in runs if run.name == name]
@@ -171,11 +183,11 @@ def draw(runs: Sequence[Run], output: Path) -> None:
     for axes, title in zip(panels[0], titles):
         with_admin = title == PANELS[1]
         shown = [name for name in names if name.startswith("admin") == with_admin]
-        for name in [BASELINE, *shown] if with_admin else shown:
+        for name in [BASELINES[0], *shown] if with_admin else shown:
             own = [run for run in runs if run.name == name]
             updates = sorted(set.intersection(*(set(run.losses) for run in own)))
             columns = [[run.losses[update] for run in own] for update in updates]
-            style = dict(color="black") if name == BASELINE else {}
+            style = dict(color="black") if name == BASELINES[0] else {}
             (line,) = axes.plot(updates, list(map(statistics.mean, columns)), label=name, **style)
             axes.fill_between(
                 updates,
@@ -205,9 +217,7 @@ def main() -> None:
         runs = read_runs(args.out / "curves.csv")
     else:
         raise UserError(f"--runs {args.runs}: no log of a training that has validated")
-    scores = {}
-    for path in sorted(args.runs.glob("scores-[0-9]*.json")):
-        scores[int(path.stem.split("-")[1])] = json.loads(path.read_text(encoding="utf-8"))
+    scores = read_scores(args.runs)
     with atomic_output(args.out / "table.md") as temporary:
         Path(temporary).write_text(markdown_table(runs, scores), encoding="utf-8")
     with atomic_output(args.out / "loss.png") as temporary:
