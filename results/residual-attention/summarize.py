@@ -168,8 +168,29 @@ def markdown_table(runs: Sequence[Run], scores: Scores) -> str:
     return "\n".join(lines) + "\n"
 
 
+def plot(axes, name: str, curves: Sequence[Dict[int, float]]) -> None:
+    """The mean over seeds, and a band between them."""
+    updates = sorted(set.intersection(*map(set, curves)))
+    columns = [[curve[update] for curve in curves] for update in updates]
+    alike = name[len("admin-") :] if name.startswith("admin-") else name
+    color = "black" if name == BASELINES[0] else f"C{list(LABELS).index(alike)}"
+    axes.plot(updates, list(map(statistics.mean, columns)), label=name, color=color)
+    low, high = list(map(min, columns)), list(map(max, columns))
+    axes.fill_between(updates, low, high, color=color, alpha=0.2)
+
+
+def difference(run: Run, runs: Sequence[Run]) -> Dict[int, float]:
+    """Loss by update, less that of the baseline with the same seed; empty if there is none."""
+    same_seed = [r.losses for r in runs if r.name == BASELINES[0] and r.seed == run.seed]
+    return {
+        update: run.losses[update] - baseline[update]
+        for baseline in same_seed
+        for update in sorted(run.losses.keys() & baseline.keys())
+    }
+
+
 def draw(runs: Sequence[Run], output: Path) -> None:
-    """Validation loss by update: the mean over seeds, and a band between them."""
+    """Validation loss by update, and below it the difference to the baseline."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -177,29 +198,25 @@ def draw(runs: Sequence[Run], output: Path) -> None:
 
     names = [name for name in LABELS if any(run.name == name for run in runs)]
     titles = PANELS if any(name.startswith("admin") for name in names) else PANELS[:1]
-    figure, panels = pyplot.subplots(
-        1, len(titles), figsize=(1 + 5 * len(titles), 4.8), dpi=110, sharey=True, squeeze=False
-    )
-    for axes, title in zip(panels[0], titles):
+    size = (1 + 5 * len(titles), 8)
+    layout = dict(sharex=True, sharey="row", squeeze=False)
+    figure, panels = pyplot.subplots(2, len(titles), figsize=size, dpi=110, **layout)
+    for (losses, differences), title in zip(panels.T, titles):
         with_admin = title == PANELS[1]
         shown = [name for name in names if name.startswith("admin") == with_admin]
         for name in [BASELINES[0], *shown] if with_admin else shown:
             own = [run for run in runs if run.name == name]
-            updates = sorted(set.intersection(*(set(run.losses) for run in own)))
-            columns = [[run.losses[update] for run in own] for update in updates]
-            style = dict(color="black") if name == BASELINES[0] else {}
-            (line,) = axes.plot(updates, list(map(statistics.mean, columns)), label=name, **style)
-            axes.fill_between(
-                updates,
-                list(map(min, columns)),
-                list(map(max, columns)),
-                color=line.get_color(),
-                alpha=0.2,
-            )
-        axes.set(title=title, xlabel="updates")
-        axes.grid(alpha=0.3)
-        axes.legend(fontsize=8)
+            plot(losses, name, [run.losses for run in own])
+            compared = list(filter(None, (difference(run, runs) for run in own)))
+            if compared:
+                plot(differences, name, compared)
+        losses.set(title=title)
+        differences.set(xlabel="updates")
+        losses.legend(fontsize=8)
+        for axes in (losses, differences):
+            axes.grid(alpha=0.3)
     panels[0][0].set_ylabel("validation loss, bits per subword")
+    panels[1][0].set_ylabel("the same, less that of 'none'")
     figure.tight_layout()
     figure.savefig(output, format="png")
 
