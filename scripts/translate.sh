@@ -8,7 +8,7 @@
 #   --bpe-codes FILE     subword-nmt codes            (default: code in --data)
 #   --input FILE         one sentence a line          (default: standard input)
 #   --output FILE        where the translation goes   (default: standard output)
-#   --moses              for models of WMT'14 data: punctuation is normalised, then tokenised exactly
+#   --moses              for models of WMT'14 data: punctuation is normalised, then tokenised
 #                        as Moses does, as data-prep/prepare-wmt14en2*.sh did with the training set
 #   --int8               on a CPU, with 8-bit integers in place of float32 in linear layers: faster,
 #                        and translations differ a little

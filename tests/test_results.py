@@ -80,11 +80,11 @@ def test_table(tmp_path):
     scores = summarize.read_scores(tmp_path)
     lines = summarize.markdown_table(runs, scores).splitlines()
     assert lines[2:] == [
-        "| ours, no residual scores (Post-LN) | 6.000 | 20.0 | 40.0 |  |  | 500 | 1000 |",
+        "| ours, no residual scores (Post-LN) | 6.000 | 20.0 | 40.0 |  |  | 500 |  | 1000 |",
         "| mean in all three attentions | 5.250 (5.000, 5.500) | 22.0 | 41.2 "
-        "| 0.012 |  | 375 | 1000 |",
-        "| ADMIN, no residual scores | 6.500 |  |  |  |  | not reached | 900 |",
-        "| ADMIN, mean in all three | 7.000 |  |  |  | 0.002 | not reached | 800 |",
+        "| 0.012 |  | 375 |  | 1000 |",
+        "| ADMIN, no residual scores | 6.500 |  |  |  |  | not reached | 500 | 900 |",
+        "| ADMIN, mean in all three | 7.000 |  |  |  | 0.002 | not reached | not reached | 800 |",
     ]
     summarize.write_curves(runs, tmp_path / "curves.csv")
     assert summarize.read_runs(tmp_path / "curves.csv") == runs

@@ -12,7 +12,8 @@ from typing import Iterator, List, Sequence, Tuple
 from ..command_line import UserError
 
 HYPOTHESIS = re.compile(r"H-(\d+)\t[^\t]*\t(.*)")
-ERROR_LINE = re.compile(r"[A-Za-z_.]*(Error|Exception|error:)")
+# torch says what does not fit in indented lines below the error.
+ERROR_LINE = re.compile(r"\s*size mismatch for|[A-Za-z_.]*(Error|Exception|error:)")
 
 
 class Search:

@@ -9,7 +9,7 @@
 #   --out DIR          a folder for each NAME, and table.md
 #   NAME=CHECKPOINT    models to compare, the baseline first
 #
-# About two minutes a model on one core.
+# One to two minutes a model on one core.
 #
 # Example
 #

@@ -6,7 +6,7 @@
 #   --corpus DIR   text that is already there (see data-prep/prepare-debian-en2fr.sh)
 #   --out DIR      where everything goes (default: data/debian-en2fr-run in the project)
 #
-# Takes about 90 minutes on 2 cores and 3 GB. Started again, it goes on where it was stopped.
+# Takes about two hours on 2 cores and 3 GB. Started again, it goes on where it was stopped.
 #
 # Example
 #

@@ -10,7 +10,7 @@
 #   NAME...       which of them        (default: all)
 #
 # All trainings have the same data in the same order, the same learning rate and the same seed. Each
-# takes 10 to 15 minutes on one core. What is done is not done again; what was interrupted goes on.
+# takes 9 to 17 minutes on one core. What is done is not done again; what was interrupted goes on.
 #
 # In the end it draws the pictures of all that are done.
 #

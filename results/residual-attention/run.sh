@@ -9,7 +9,7 @@
 #   --seeds LIST   one training each               (default: "1 2")
 #   --updates N    length of a training            (default: 1700)
 #   --lr X         peak learning rate              (default: 2e-3)
-#   --dropout X    of everything                   (default: 0.1)
+#   --dropout X    of sub-layers and embeddings    (default: 0.1; of attention and activations none)
 #   --jobs N       trainings at a time, a thread each (default: the number of cores)
 #   --no-translation   train and validate only
 #   NAME...        which of them                   (default: all)

@@ -19,7 +19,7 @@ from realformer_fairseq.atomic_output import atomic_output
 from realformer_fairseq.command_line import ArgumentParser, UserError, run_main
 
 PROGRAM = "summarize.py"
-BASELINES = ("none", "admin")  # of the paired bootstrap; the first also of the losses
+BASELINES = ("none", "admin")  # of the paired bootstrap, and of when a loss is reached
 LABELS = {
     "fairseq-post-ln": "fairseq's Transformer, Post-LN",
     "fairseq-pre-ln": "fairseq's Transformer, Pre-LN",
@@ -134,12 +134,17 @@ def system(run: Run) -> str:
     return f"{run.name}-{run.seed}.fr"
 
 
-def table_row(name: str, runs: Sequence[Run], scores: Scores, targets: Dict[int, float]) -> str:
+def reached(runs: Sequence[Run], baselines: Dict[int, Run]) -> str:
+    """When each run had the loss that the baseline with its seed ended with."""
+    pairs = [(run, baselines[run.seed]) for run in runs if run.seed in baselines]
+    found = [updates_until(run.losses, last_loss(baseline)) for run, baseline in pairs]
+    return ", ".join(f"{updates:.0f}" if updates else "not reached" for updates in found)
+
+
+def table_row(name: str, runs: Sequence[Run], scores: Scores, baselines: Sequence) -> str:
     """One line of the table: the mean over seeds, and in brackets each seed."""
     systems = [scores.get((BASELINES[0], run.seed), {}).get("systems", {}) for run in runs]
     figures = [found[system(run)] for run, found in zip(runs, systems) if system(run) in found]
-    reached = [updates_until(run.losses, targets[run.seed]) for run in runs if run.seed in targets]
-    times = [f"{updates:.0f}" if updates else "not reached" for updates in reached]
     tests = [[significance(scores, baseline, run) for run in runs] for baseline in BASELINES]
     cells = [
         LABELS[name],
@@ -147,7 +152,8 @@ def table_row(name: str, runs: Sequence[Run], scores: Scores, targets: Dict[int,
         mean_and_values([figure["sacreBLEU"]["score"] for figure in figures], 1),
         mean_and_values([figure["chrF2"]["score"] for figure in figures], 1),
         *(", ".join(filter(None, values)) for values in tests),
-        ", ".join(times),
+        reached(runs, baselines[0]),
+        reached(runs, baselines[1]) if name.startswith("admin") else "",
         f"{statistics.median(run.speed for run in runs):.0f}",
     ]
     return f"| {' | '.join(cells)} |"
@@ -155,16 +161,16 @@ def table_row(name: str, runs: Sequence[Run], scores: Scores, targets: Dict[int,
 
 def markdown_table(runs: Sequence[Run], scores: Scores) -> str:
     """Every training that is in ``runs``, in the order of LABELS."""
-    targets = {run.seed: last_loss(run) for run in runs if run.name == BASELINES[0]}
+    baselines = [{run.seed: run for run in runs if run.name == name} for name in BASELINES]
     lines = [
         "| model | validation loss | sacreBLEU | chrF2 | p (none) | p (ADMIN) "
-        "| updates to the baseline's end | tokens a second |",
-        "|---|---|---|---|---|---|---|---|",
+        "| updates (none) | updates (ADMIN) | tokens a second |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for name in LABELS:
         own = [run for run in runs if run.name == name]
         if own:
-            lines.append(table_row(name, own, scores, targets))
+            lines.append(table_row(name, own, scores, baselines))
     return "\n".join(lines) + "\n"
 
 
