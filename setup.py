@@ -33,6 +33,7 @@ setup(
         "sacrebleu>=2.3,<3",  # scores with signatures
         "sacremoses>=0.1,<0.3",  # tokenisation, the field's Moses scripts in Python
         "subword-nmt>=0.3.8,<0.4",  # byte pair encoding
+        "regex>=2021.8",  # Perl's classes of letters, for Moses' rules; sacremoses needs it, too
         "tqdm>=4.62",  # progress bars; sacremoses and fairseq need it, too
     ],
     extras_require={
@@ -43,10 +44,10 @@ setup(
             "ve-fairseq==0.12.3 ; python_version == '3.11'",
             "fairseq-fixed==0.12.3.1 ; python_version >= '3.12'",
         ],
-        # What fairseq needs to run. It also asks for torchaudio, which translation never imports
-        # and which drags in a torch of its own choice. fairseq 0.12.2 is the one of Python 3.9 and
-        # 3.10: it wants hydra 1.0, which imports setuptools' pkg_resources, and its source numpy's
-        # old names for types.
+        # What fairseq needs to run, or at least asks for. It also asks for torchaudio, which
+        # translation never imports and which drags in a torch of its own choice. fairseq 0.12.2 is
+        # the one of Python 3.9 and 3.10: it wants hydra 1.0, which imports setuptools'
+        # pkg_resources, and its source numpy's old names for types.
         "fairseq-runtime": [
             "bitarray",
             "cffi",
@@ -63,7 +64,7 @@ setup(
             "tensorboardX>=2.6,<3",  # for --tensorboard-logdir; without it fairseq nags on import
             "tqdm",
         ],
-        "plots": ["matplotlib>=3.5,<4"],  # learning curves
+        "plots": ["matplotlib>=3.5,<4"],  # of learning curves, omega and attention
         "test": [
             "pytest>=7,<10",
             "pytest-xdist>=3.5,<4",  # on all cores

@@ -29,6 +29,7 @@ while [[ $# -gt 0 ]]; do
     *) die "unknown option '$1' (-h for help)" ;;
   esac
 done
+make_absolute OUTPUT
 [[ "$DEVICE" == cuda || "$DEVICE" == cpu ]] || die "--device: '$DEVICE' is not cuda or cpu"
 : >"$OUTPUT" || die "--output '$OUTPUT': cannot write there"
 

@@ -9,9 +9,10 @@ from commands import error_of
 from conftest import PROJECT, run
 from models import PAD, batch, build, build_with_weights_of, logits
 
-from realformer_fairseq.analysis import attention_analysis
+from realformer_fairseq.analysis import attention_analysis, figures
 from realformer_fairseq.analysis.attention_map import (
     attention_of_sentence,
+    names_of_map,
     plain,
     tokens_of_sentence,
 )
@@ -342,11 +343,17 @@ def test_mistakes_get_one_line(extra, words, prepared, trained, tmp_path):
 
 
 def test_without_matplotlib_there_is_a_way_on(monkeypatch):
-    monkeypatch.setattr(attention_analysis.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(figures.importlib.util, "find_spec", lambda _: None)
     arguments = ["--checkpoint", "c.pt", "--data", "d", "--out", "o"]
     error = error_of(attention_analysis, *arguments)
     assert "matplotlib" in error and "--no-pictures" in error and "\n" not in error
     assert "c.pt" in error_of(attention_analysis, *arguments, "--no-pictures")
+
+
+def test_names_of_a_map_with_the_encoder_before_the_decoder():
+    names = {"encoder": (["a", "b"], ["a", "b"]), "decoder": (["</s>", "x"], ["</s>", "x"])}
+    assert names_of_map(names, "decoder", 2) == (["</s>", "x"], ["</s>", "x"])
+    assert names_of_map(names, "decoder", 4) == (["</s>", "x"], ["a", "b", "</s>", "x"])
 
 
 def test_dictionaries_must_fit(prepared, trained, tmp_path):

@@ -2,7 +2,7 @@
 
 from conftest import run
 
-from realformer_fairseq.analysis.learning_curve import read_curves
+from realformer_fairseq.analysis.training_log import read_curves, read_speeds
 
 LOG = """\
 2026-01-01 10:00:00 | INFO | train_inner | epoch 001:     50 / 2655 loss=12.5, nll_loss=12.4, \
@@ -22,6 +22,9 @@ def test_curves():
     assert curves == {"train": [(50, 12.4), (100, 8.0)], "valid": [(100, 7.976)]}
     gradient_norms = read_curves(LOG.splitlines(), "gradient-norm")
     assert gradient_norms == {"train": [(50, 1.5e-5), (100, 2.217)]}
+    assert read_speeds(LOG.splitlines()) == [1414.4, 1414.4]
+    epoch = "epoch 001 | loss 6.721 | nll_loss 6.039 | wps 5183.5 | ups 5.53 | num_updates 211"
+    assert read_speeds([epoch]) == [5183.5]
 
 
 def test_picture_and_a_file_without_losses(project, tmp_path):

@@ -70,8 +70,9 @@ def test_what_is_drawn_adds_up(kind, attention):
     combined = torch.stack(expected).sum(0) / (3 if kind == "mean" else 1)
     assert torch.allclose(layers[2].scores, combined, atol=1e-5)
     assert not any(module._forward_hooks for module in model.modules())
-    captions = [caption for caption, _ in parts_of(layers[2])]
-    assert ("0.67 × scores of the layer below" in captions) == (kind == "mean")
+    (caption, below), (_, own), (_, scores), _ = parts_of(layers[2])
+    assert (caption == "0.67 × scores of the layer below") == (kind == "mean")
+    assert torch.allclose(below + own, scores, atol=1e-5)
 
 
 def arguments(prepared, trained, *more):

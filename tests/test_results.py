@@ -83,11 +83,24 @@ def test_table(tmp_path):
         "| ours, no residual scores (Post-LN) | 6.000 | 20.0 | 40.0 |  |  | 500 |  | 1000 |",
         "| mean in all three attentions | 5.250 (5.000, 5.500) | 22.0 | 41.2 "
         "| 0.012 |  | 375 |  | 1000 |",
-        "| ADMIN, no residual scores | 6.500 |  |  |  |  | not reached | 500 | 900 |",
-        "| ADMIN, mean in all three | 7.000 |  |  |  | 0.002 | not reached | not reached | 800 |",
+        "| ADMIN, no residual scores | 6.500 | 21.0 | 41.0 |  |  | not reached | 500 | 900 |",
+        "| ADMIN, mean in all three | 7.000 | 22.5 | 42.0 |  | 0.002 | not reached | not reached "
+        "| 800 |",
     ]
     summarize.write_curves(runs, tmp_path / "curves.csv")
     assert summarize.read_runs(tmp_path / "curves.csv") == runs
+
+
+@pytest.mark.parametrize(
+    "names, panels", [(["none", "mean"], 2), (["admin", "admin-mean"], 2), (["sum", "admin"], 4)]
+)
+def test_picture_of_what_is_there(names, panels, tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(summarize, "save", lambda figure, output: drawn.append(figure))
+    runs = [summarize.Run(name, 1, {100: 9.0, 200: 8.0}, 1000.0) for name in names]
+    summarize.draw(runs, tmp_path / "loss.png")
+    assert len(drawn[0].axes) == panels
+    assert [line.get_label() for line in drawn[0].axes[0].lines] == names[: 1 if panels == 4 else 2]
 
 
 @pytest.mark.skipif(not (FOLDER / "curves.csv").exists(), reason="no results yet")

@@ -4,7 +4,6 @@ The decoder reads the reference (teacher forcing). Everything is measured in one
 """
 
 import csv
-import importlib.util
 import os
 import sys
 from pathlib import Path
@@ -20,6 +19,7 @@ from .attention_map import draw_sentence
 from .attention_plots import MEDIAN_BINS, draw_distributions
 from .attention_recorder import PLACES, AttentionRecorder
 from .attention_statistics import MEASURES, AttentionStatistics, HeadHistograms
+from .figures import check_matplotlib
 from .trained_model import load_model_and_split
 
 PROGRAM = "analyze_attention.sh"
@@ -134,8 +134,8 @@ def parse_args(argv: Sequence[str]):
         raise UserError("--layer needs --sentence")
     if args.no_pictures and args.sentence is not None:
         raise UserError("--sentence draws pictures only: it cannot be used with --no-pictures")
-    if not args.no_pictures and importlib.util.find_spec("matplotlib") is None:
-        raise UserError("pictures need matplotlib: pip install matplotlib, or --no-pictures")
+    if not args.no_pictures:
+        check_matplotlib(besides=", or --no-pictures")
     return args
 
 

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from ..atomic_output import atomic_output
 from ..command_line import UserError
-from .attention_plots import heading, new_figure, save
 from .attention_recorder import PLACES, AttentionRecorder
+from .figures import heading, new_figure, plain, save
 
 # Inches.
 CELL, LARGEST = 0.2, 9.0  # of a token, and of a whole map at most
@@ -61,6 +61,18 @@ def tokens_of_sentence(task, dataset, number: int) -> Dict[str, Names]:
     return {"encoder": (read, read), "decoder": (written, written), "cross": (predicted, read)}
 
 
+def names_of_map(names: Dict[str, Names], attention: str, keys: int) -> Names:
+    """Queries and keys of one map.
+
+    Args:
+        names: what ``tokens_of_sentence`` found
+        keys: how many the map has: more with ``--cross-self-attention``, which puts the encoder's
+            before the decoder's own
+    """
+    queries, own = names[attention]
+    return queries, own if len(own) == keys else names["encoder"][1] + own
+
+
 def draw_sentence(
     model, task, dataset, number: int, layer: Optional[int], title: str, folder: Path
 ) -> None:
@@ -84,9 +96,7 @@ def draw_sentence(
         if chosen not in layers:
             continue
         probabilities = found[attention, chosen]
-        queries, keys = names[attention]
-        if len(keys) < probabilities.size(-1):  # --cross-self-attention
-            keys = names["encoder"][1] + keys
+        queries, keys = names_of_map(names, attention, probabilities.size(-1))
         above = heading(f"{title or f'sentence {number}'}, layer {chosen}", attention)
         picture = folder / f"sentence-{number}-{attention}-layer-{chosen}.png"
         with atomic_output(picture) as temporary:
@@ -129,8 +139,3 @@ def draw_maps(
     figure.colorbar(image, cax=scale).ax.tick_params(labelsize=7)
     figure.suptitle(title, fontsize=10, y=1 - 0.1 / height)
     save(figure, output)
-
-
-def plain(token: str) -> str:
-    """For matplotlib, to which a dollar sign starts a formula."""
-    return token.replace("$", r"\$")

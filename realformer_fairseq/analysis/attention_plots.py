@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from .attention_statistics import LN_2, MEASURES, HeadHistograms
+from .figures import heading, new_figure, save
 
 COLOURS = ("#3b6fb6", "#e3b23c", "#c0392b")  # the colder, the sparser or the more alike
 SHAPE_BINS = 64  # of a violin
@@ -41,32 +42,6 @@ MEDIAN_BINS = {
         ("median below 0.25 bits (0.173 nats)", "0.25 to 0.75", "above 0.75 bits (0.520 nats)"),
     ),
 }
-TITLES = {
-    "encoder": "encoder self-attention",
-    "decoder": "decoder self-attention",
-    "cross": "cross-attention",
-}
-
-
-def new_figure(**options):
-    """A figure that needs no display."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    return pyplot.figure(dpi=100, **options)
-
-
-def save(figure, output: Path) -> None:
-    from matplotlib import pyplot
-
-    figure.savefig(output, format="png")
-    pyplot.close(figure)
-
-
-def heading(title: str, attention: str) -> str:
-    return f"{title}: {TITLES[attention]}" if title else TITLES[attention]
 
 
 def violin_shapes(histograms: HeadHistograms, top: float) -> Tuple[Tensor, Tensor]:

@@ -35,12 +35,15 @@ def scores_by_layer(model, dataset, number: int, attention: str, head: int) -> L
         attention: ``encoder``, ``decoder`` or ``cross``
 
     Raises:
-        UserError: this attention carries no scores from layer to layer
+        UserError: this attention carries no scores from layer to layer, or has no such head
     """
     places = [place for place in attention_modules(model) if place.attention == attention]
     kinds = {getattr(place.module, "residual_attention", "none") for place in places}
     if not places or kinds == {"none"}:
         raise UserError(f"--attention {attention}: this model carries no scores there")
+    heads = places[0].module.num_heads
+    if head >= heads:
+        raise UserError(f"--head {head}: there are 0 to {heads - 1}")
     (kind,) = kinds
     found: List[LayerScores] = []
 

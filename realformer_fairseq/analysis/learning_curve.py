@@ -1,64 +1,28 @@
 """Draw loss, gradient norm or speed by update, from logs of fairseq-train."""
 
-import re
 from pathlib import Path
-from typing import Dict, Iterable, List, NamedTuple, Tuple
+from typing import Dict, NamedTuple
 
 from ..atomic_output import atomic_output
 from ..command_line import ArgumentParser, UserError, run_main
+from .figures import check_matplotlib, new_figure, plain, save
+from .training_log import Curve, read_curves
 
 PROGRAM = "plot_learning_curve.sh"
-NUMBER = r"[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?(?![\w.])|nan\b|inf\b"
-LONGEST_LINE = 10_000  # characters; fairseq's lines of figures are below 1,000
-UPDATES = r"([0-9]{1,12})\b"
-TRAINING_LINE = re.compile(rf"\bepoch [0-9]+: .*\bnum_updates={UPDATES}")
-VALIDATION_LINE = re.compile(
-    rf"valid on '(\w+)' subset .*\bnll_loss ({NUMBER}).*\bnum_updates {UPDATES}"
-)
-
-Curve = List[Tuple[int, float]]
 
 
 class Quantity(NamedTuple):
-    """Something that fairseq-train logs: its name there, how to label it and on which scale."""
+    """How to label what fairseq-train logs, and on which scale."""
 
-    key: str
     label: str
     scale: str
 
 
 QUANTITIES = {
-    "loss": Quantity("nll_loss", "negative log-likelihood, bits per subword", "linear"),
-    "gradient-norm": Quantity("gnorm", "norm of the gradient", "log"),
-    "speed": Quantity("wps", "target tokens a second", "linear"),
+    "loss": Quantity("negative log-likelihood, bits per subword", "linear"),
+    "gradient-norm": Quantity("norm of the gradient", "log"),
+    "speed": Quantity("target tokens a second", "linear"),
 }
-
-
-def read_curves(lines: Iterable[str], quantity: str = "loss") -> Dict[str, Curve]:
-    """A quantity by update, for training and (the loss) for each validation set.
-
-    Of an update that was logged twice, as after resuming, the later line counts.
-
-    Args:
-        lines: of the log
-        quantity: one of ``QUANTITIES``
-
-    Returns:
-        ``{"train": [(update, value)], "valid": [...]}``, sorted by update
-    """
-    value_in = re.compile(rf"\b{QUANTITIES[quantity].key}=({NUMBER})")
-    found: Dict[str, Dict[int, float]] = {"train": {}}
-    for line in lines:
-        if len(line) > LONGEST_LINE:
-            continue
-        training, value = TRAINING_LINE.search(line), value_in.search(line)
-        validation = VALIDATION_LINE.search(line)
-        if training and value:
-            found["train"][int(training.group(1))] = float(value.group(1))
-        elif validation and quantity == "loss":
-            subset = found.setdefault(validation.group(1), {})
-            subset[int(validation.group(3))] = float(validation.group(2))
-    return {name: sorted(curve.items()) for name, curve in found.items()}
 
 
 def draw(logs: Dict[str, Dict[str, Curve]], quantity: str, title: str, output: Path) -> None:
@@ -72,12 +36,8 @@ def draw(logs: Dict[str, Dict[str, Curve]], quantity: str, title: str, output: P
         title: stands above it
         output: PNG file
     """
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(7, 4.5), dpi=120)
+    figure = new_figure(figsize=(7, 4.5), dpi=120)
+    axes = figure.subplots()
     for number, (name, curves) in enumerate(logs.items()):
         for subset, curve in curves.items():
             thin = dict(alpha=0.4, linewidth=1) if subset == "train" and len(curves) > 1 else {}
@@ -85,18 +45,17 @@ def draw(logs: Dict[str, Dict[str, Curve]], quantity: str, title: str, output: P
             label = f"{name} ({subset})" if len(logs) > 1 and len(curves) > 1 else name
             label = subset if len(logs) == 1 else label
             style = dict(color=f"C{number}", marker=marker, markersize=4, **thin)
-            axes.plot(*zip(*curve), label=label, **style)
-    _, label, scale = QUANTITIES[quantity]
+            axes.plot(*zip(*curve), label=plain(label), **style)
+    label, scale = QUANTITIES[quantity]
     axes.set(xlabel="updates", ylabel=label, yscale=scale)
-    axes.set_title(title, parse_math=False)
+    axes.set_title(plain(title))
     axes.yaxis.set_major_formatter("{x:g}")
     if scale == "log":  # by default powers of ten, and nothing in between
         axes.yaxis.set_minor_formatter("{x:g}")
     axes.grid(alpha=0.3)
-    for name in axes.legend().get_texts():
-        name.set_parse_math(False)
+    axes.legend()
     figure.tight_layout()
-    figure.savefig(output, format="png")
+    save(figure, output)
 
 
 def main() -> None:
@@ -106,6 +65,7 @@ def main() -> None:
     parser.add_argument("--title", default="", help="above the picture")
     parser.add_argument("--output", required=True, metavar="FILE", help="PNG file")
     args = parser.parse_args()
+    check_matplotlib()
     logs = {}
     for path in args.logs:
         name = Path(path).stem

@@ -14,6 +14,7 @@ from ..atomic_output import atomic_output
 from ..checkpoints.checkpoint_loading import allow_fairseq_checkpoints
 from ..checkpoints.mapped_checkpoint import load_checkpoint
 from ..command_line import ArgumentParser, UserError, run_main
+from .figures import check_matplotlib, new_figure, plain, save
 
 PROGRAM = "plot_omega.sh"
 ORDER = ("self_attn", "encoder_attn", "ffn")
@@ -62,12 +63,8 @@ def read_run(checkpoint: str, log: str) -> Run:
 
 def draw(runs: Sequence[Run], title: str, output: Path) -> None:
     """A panel for each stack: start (dashed), mean after training, and spread over dimensions."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, panels = pyplot.subplots(1, 2, figsize=(10, 4.5), dpi=120)
+    figure = new_figure(figsize=(10, 4.5), dpi=120)
+    panels = figure.subplots(1, 2)
     for stack, axes in zip(STACKS, panels):
         for number, run in enumerate(runs):
             names, colour = of_stack(list(run.trained), stack), f"C{number}"
@@ -78,17 +75,16 @@ def draw(runs: Sequence[Run], title: str, output: Path) -> None:
             low = [m - s for m, s in zip(mean, spread)]
             high = [m + s for m, s in zip(mean, spread)]
             axes.fill_between(positions, low, high, color=colour, alpha=0.2, linewidth=0)
-            axes.plot(positions, mean, color=colour, label=run.name)
+            axes.plot(positions, mean, color=colour, label=plain(run.name))
             if run.profile:
                 start = [run.profile.get(name, 1.0) for name in names]
                 axes.plot(positions, start, color=colour, linestyle="--", linewidth=1)
         axes.set(title=stack, xlabel="sub-layer, from the bottom", ylabel="omega")
         axes.grid(alpha=0.3)
-    for name in panels[0].legend(title="after training (dashed: at its start)").get_texts():
-        name.set_parse_math(False)
-    figure.suptitle(title, parse_math=False)
+    panels[0].legend(title="after training (dashed: at its start)")
+    figure.suptitle(plain(title))
     figure.tight_layout()
-    figure.savefig(output, format="png")
+    save(figure, output)
 
 
 def main() -> None:
@@ -104,6 +100,7 @@ def main() -> None:
     parser.add_argument("--title", default="", help="above the picture")
     parser.add_argument("--output", required=True, metavar="FILE", help="PNG file")
     args = parser.parse_args()
+    check_matplotlib()
     allow_fairseq_checkpoints()
     runs = [read_run(checkpoint, log) for checkpoint, log in args.run]
     with atomic_output(args.output) as temporary:

@@ -8,10 +8,10 @@ from torch import Tensor
 
 from ..atomic_output import atomic_output
 from ..command_line import ArgumentParser, UserError, flag, run_main
-from .attention_map import check_sentence, plain, tokens_of_sentence
-from .attention_plots import TITLES, new_figure, save
-from .attention_recorder import PLACES, attention_modules
+from .attention_map import check_sentence, names_of_map, tokens_of_sentence
+from .attention_recorder import PLACES
 from .carried_scores import LayerScores, scores_by_layer
+from .figures import TITLES, check_matplotlib, new_figure, plain, save
 from .trained_model import load_model_and_split
 
 PROGRAM = "draw_residual_attention.sh"
@@ -23,14 +23,15 @@ SIGNS = ("+", "=", "→")
 
 
 def parts_of(layer: LayerScores) -> List[Tuple[str, Optional[Tensor]]]:
-    """What a row shows from left to right, each with its caption."""
+    """What a row shows from left to right, each with its caption; the first two add up."""
 
     def times(weight: float, what: str) -> str:
         return what if weight in (0, 1) else f"{weight:.2g} × {what}"
 
+    carried = None if layer.carried is None else layer.carry * layer.carried
     return [
-        (times(layer.carry, "scores of the layer below"), layer.carried),
-        (times(layer.fresh_weight, "Q Kᵀ / √d"), layer.fresh),
+        (times(layer.carry, "scores of the layer below"), carried),
+        (times(layer.fresh_weight, "Q Kᵀ / √d_k"), layer.fresh_weight * layer.fresh),
         ("scores of this layer", layer.scores),
         ("softmax: its attention", layer.attention),
     ]
@@ -63,8 +64,8 @@ def draw(
             hspace=ROW_GAP / map_height,
         ),
     )[::-1]
-    drawn = [part for layer in layers for part in (layer.fresh, layer.scores)]
-    extreme = max(float(part.abs().max()) for part in drawn)
+    scores = [part for layer in layers for _, part in parts_of(layer)[:-1] if part is not None]
+    extreme = max(float(part.abs().max()) for part in scores)
     for number, (row, layer) in enumerate(zip(maps, layers)):
         draw_row(row, layer, extreme)
         row[0].set_ylabel(f"layer {number}", fontsize=9, labelpad=12)
@@ -144,17 +145,12 @@ def parse_args(argv: Sequence[str]):
 
 def main() -> None:
     args = parse_args(sys.argv[1:])
+    check_matplotlib()
     model, task, dataset = load_model_and_split(args.checkpoint, args.data, args.gen_subset)
     check_sentence(dataset, args.sentence)
-    heads = {
-        place.module.num_heads
-        for place in attention_modules(model)
-        if place.attention == args.attention
-    }
-    if args.head >= max(heads, default=0):
-        raise UserError(f"--head {args.head}: there are 0 to {max(heads, default=0) - 1}")
     layers = scores_by_layer(model, dataset, args.sentence, args.attention, args.head)
-    queries, keys = tokens_of_sentence(task, dataset, args.sentence)[args.attention]
+    names = tokens_of_sentence(task, dataset, args.sentence)
+    queries, keys = names_of_map(names, args.attention, layers[0].scores.size(-1))
     title = f"{TITLES[args.attention]}, head {args.head}"
     with atomic_output(args.output) as temporary:
         draw(layers, queries, keys, title, temporary)

@@ -28,6 +28,5 @@ def harmless_types():
 
 
 def allow_fairseq_checkpoints() -> None:
-    """Tell torch about them, where it asks: from 2.6 on it loads with ``weights_only``."""
-    if tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 6):
-        torch.serialization.add_safe_globals(harmless_types())
+    """Tell torch about them."""
+    torch.serialization.add_safe_globals(harmless_types())

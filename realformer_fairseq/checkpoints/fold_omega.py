@@ -24,6 +24,7 @@ from torch import Tensor
 
 from ..atomic_output import atomic_output
 from ..command_line import ArgumentParser, UserError, run_main
+from ..model_config import RealFormerConfig
 from .checkpoint_loading import allow_fairseq_checkpoints
 from .checkpoint_writing import write_checkpoint
 from .mapped_checkpoint import load_checkpoint
@@ -44,7 +45,7 @@ SUBLAYERS = (
 PADDING = 1
 MOST_POSITIONS = 1_000_000  # a thousand times fairseq's default
 # What only a realformer model has in its configuration.
-OUR_OPTIONS = ("residual_attention", "residual_chains", "sublayer_scaling", "admin_profile_tokens")
+OUR_OPTIONS = tuple(RealFormerConfig.__annotations__)
 
 
 def fold_omega(model: Dict[str, Tensor], args: argparse.Namespace) -> None:

@@ -6,19 +6,15 @@ translation; the head of the file is what model hubs read. Nothing is guessed: w
 """
 
 import os
-import platform
 import string
-from importlib import metadata
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
-import torch
-
-from .. import __version__
 from ..atomic_output import atomic_output
 from ..checkpoints.checkpoint_loading import allow_fairseq_checkpoints
 from ..checkpoints.mapped_checkpoint import load_checkpoint, stored_option
 from ..command_line import ArgumentParser, UserError, run_main
+from ..installed_versions import installed_versions
 from .model_card_markdown import (
     NOT_RECORDED,
     base_name,
@@ -42,8 +38,6 @@ from .model_card_training import training_facts
 PROGRAM = "model_card.sh"
 TEMPLATE = Path(__file__).with_name("model_card.md")
 REFERENCES = Path(__file__).with_name("model_card.bib")
-FAIRSEQS = ("ve-fairseq", "fairseq-fixed", "fairseq")
-PACKAGES = ("numpy", "sacrebleu", "sacremoses", "subword-nmt")
 # Which of them to cite, by the value of --sublayer-scaling.
 SCALING = {
     "admin": "liu-etal-2020-understanding",
@@ -66,15 +60,7 @@ def front_matter(state: Dict[str, Any], licence: Optional[str]) -> str:
 
 def versions() -> str:
     """A list, of the environment that this runs in."""
-    found = {}
-    for name in (*FAIRSEQS, *PACKAGES):
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    found = {"realformer_fairseq": __version__, "torch": torch.__version__, **found}
-    python = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
-    return "\n".join(f"* {text(line)}" for line in (python, *map(" ".join, found.items())))
+    return "\n".join(f"* {text(line)}" for line in installed_versions())
 
 
 def citation(state: Dict[str, Any]) -> str:

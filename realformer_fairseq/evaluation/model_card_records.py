@@ -8,7 +8,7 @@ from collections import Counter
 from statistics import median
 from typing import Any, Dict, Iterator, List, Tuple
 
-from ..analysis.learning_curve import LONGEST_LINE, NUMBER, read_curves
+from ..analysis.training_log import LONGEST_LINE, read_curves, read_gpus, read_speeds
 from ..command_line import UserError
 from .model_card_markdown import NOT_RECORDED, code, listed, number, scalar, table, text
 
@@ -19,8 +19,6 @@ INDEX_LENGTHS = {b"MMIDIDX\0\0": 18, b"TNTIDX\0\0": 32}
 COUNTED = re.compile(
     r"\[([\w@.-]+)\] .*?([\w-]{1,50})\.\1: ([0-9]{1,18}) sents, ([0-9]{1,18}) tokens"
 )
-EPOCH_SPEED = re.compile(rf"\bepoch [0-9]+ \| loss .*\bwps ({NUMBER}) ")
-GPU = re.compile(r"rank +([0-9]{1,6}): capabilities = .* ; name = (.{1,100}?) *$")
 
 
 def dictionary_size(path: str) -> int:
@@ -166,11 +164,7 @@ def log_facts(path: str) -> Dict[str, str]:
     with open(path, encoding="utf-8", errors="replace") as file:
         curves = read_curves(file)
     del curves["train"]
-    # Lines within an epoch say more than those about whole ones, which may be all there is.
-    speeds = [speed for _, speed in read_curves(log_lines(path), "speed")["train"]]
-    epochs = [float(found[1]) for found in map(EPOCH_SPEED.search, log_lines(path)) if found]
-    speeds = speeds or epochs
-    gpus = {found[1]: found[2] for found in map(GPU.search, log_lines(path)) if found}
+    speeds, gpus = read_speeds(log_lines(path)), read_gpus(log_lines(path))
     if not speeds and not curves and not gpus:
         raise UserError(f"--log {path}: no log of fairseq-train (--log-format simple)")
     validation = []

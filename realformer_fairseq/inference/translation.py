@@ -152,7 +152,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    try:
-        run_main(main, PROGRAM)
-    except KeyboardInterrupt:  # how an interactive session may end
-        sys.exit(130)
+    run_main(main, PROGRAM)

@@ -209,7 +209,5 @@ def run_in_pipe(main: Callable[[], None], program: str) -> None:
             # Python would flush what is left once more, and complain.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(128 + signal.SIGPIPE)
-        except KeyboardInterrupt:
-            sys.exit(128 + signal.SIGINT)
 
     run_main(quiet_main, program)

@@ -6,7 +6,6 @@ temporary file on the full disk.
 """
 
 import functools
-import logging
 import os
 import shutil
 import sys
@@ -19,8 +18,6 @@ from fairseq.file_io import PathManager
 
 TRIES, PAUSE = 3, 2.5  # seconds; as in fairseq
 TEMPORARY = ".tmp"
-
-logger = logging.getLogger(__name__)
 
 
 class CheckpointNotSaved(OSError):

@@ -104,8 +104,7 @@ def without_settings(broadcast_object: Callable[..., Any]) -> Callable[..., Any]
     torch 2.6 and later would refuse the settings in it there, and no rank has a use for them. What
     stands for the tensors, which travel by themselves, is harmless.
     """
-    if hasattr(torch.serialization, "add_safe_globals"):
-        torch.serialization.add_safe_globals([distributed_utils._TensorPlaceholder])
+    torch.serialization.add_safe_globals([distributed_utils._TensorPlaceholder])
 
     @functools.wraps(broadcast_object)
     def broadcast_without(obj, *args, **kwargs):

@@ -9,7 +9,7 @@
 #   --out DIR          a folder for each NAME, and table.md
 #   NAME=CHECKPOINT    models to compare, the baseline first
 #
-# One to two minutes a model on one core.
+# One to two minutes a model on one core. What is done is not done again.
 #
 # Example
 #
@@ -25,7 +25,12 @@ while [[ $# -gt 0 ]]; do
     -h | --help) help_text; exit ;;
     --data) need_value "$1" $# "${2-}"; DATA="$2"; shift 2 ;;
     --out) need_value "$1" $# "${2-}"; OUT="$2"; shift 2 ;;
-    *=*) need_file "${1%%=*}" "${1#*=}"; MODELS+=("$1"); shift ;;
+    *=*)
+      need_file "${1%%=*}" "${1#*=}"
+      [[ " ${MODELS[*]%%=*} " != *" ${1%%=*} "* ]] || die "'${1%%=*}' is given twice"
+      MODELS+=("$1")
+      shift
+      ;;
     *) die "unknown option '$1' (-h for help)" ;;
   esac
 done
@@ -37,12 +42,17 @@ folders=()
 for model in "${MODELS[@]}"; do
   name="${model%%=*}"
   say "$name"
-  [[ -e "$OUT/$name/attention.csv" ]] ||
+  make_folder --out "$OUT/$name"
+  keep_options "$OUT/$name" "$(realpath "${model#*=}" "$DATA" | xargs)"
+  if [[ ! -e "$OUT/$name/done" ]]; then
     "$PROJECT/scripts/analyze_attention.sh" --checkpoint "${model#*=}" --data "$DATA" \
       --out "$OUT/$name" --title "$name" --cpu
+    : >"$OUT/$name/done"
+  fi
   folders+=("$OUT/$name")
 done
 use_environment
+write_versions "$OUT/versions.txt"
 python3 "$PROJECT/results/attention/compare.py" "${folders[@]}" >"$OUT/table.md.tmp"
 mv "$OUT/table.md.tmp" "$OUT/table.md"
 cat "$OUT/table.md"

@@ -61,5 +61,5 @@ say "translating the test set, beam 5, lenpen 0.8"
 say "scores"
 "$PROJECT/scripts/score_bleu.sh" --hyp "$OUT/test.translation" --ref "$OUT/corpus/raw/test.fr" \
   --lang fr --domains "$OUT/corpus/raw/test.src" --json "$OUT/scores.json" | tee "$OUT/scores.txt"
-"$PROJECT/scripts/plot_learning_curve.sh" --logs "$OUT/train.log" --output "$OUT/curve.png" \
+"$PROJECT/scripts/plot_learning_curve.sh" --logs "$OUT/train.log" --output "$OUT/learning_curve.png" \
   --title "RealFormer (mean), d 256, 3-3, Debian English-French"

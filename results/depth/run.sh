@@ -50,10 +50,13 @@ while [[ $# -gt 0 ]]; do
   esac
 done
 [[ -n "$DATA" ]] || die "--data is needed (-h for help)"
+need_file "--data $DATA" "$DATA/dict.en.txt"
 use_environment
 keep_freed_memory
 make_folder --out "$OUT"
-keep_options "$OUT" "--lr $LR --updates $UPDATES"
+make_absolute DATA OUT
+keep_options "$OUT" "--data $DATA --lr $LR --updates $UPDATES"
+write_versions "$OUT/versions.txt"
 
 train() { # name
   local options
@@ -81,13 +84,14 @@ validate() { # name
 for name in "${NAMES[@]:-${ALL[@]}}"; do
   [[ -e "$OUT/$name.done" ]] && continue
   say "$name"
-  # A training whose gradients are no longer finite ends with an error: a result, too.
   status=0
   train "$name" >>"$OUT/$name.log" 2>&1 || status=$?
-  case "$status" in
-    0) validate "$name" >"$OUT/$name.valid.log" 2>&1 ;;
-    138 | 143) die "$name: told to stop, and saved; start again to go on" ;;
-    *) say "$name ended with an error: $(tail -n 1 "$OUT/$name.log")" ;;
+  last="$(tail -n 1 "$OUT/$name.log")"
+  case "$status $last" in
+    "0 "*) validate "$name" >"$OUT/$name.valid.log" 2>&1 ;;
+    *" FloatingPointError"*) say "$name: $last" ;; # gradients are not finite: a result, too
+    "138 "* | "143 "*) die "$name: told to stop, and saved; start again to go on" ;;
+    *) die "$name: exit code $status, see '$OUT/$name.log': $last" ;;
   esac
   : >"$OUT/$name.done"
 done

@@ -39,7 +39,7 @@ for value in "${VALUES[@]}"; do
   read -r lr dropout <<<"$value"
   "$PROJECT/results/residual-attention/run.sh" --corpus "$CORPUS" --out "$OUT/lr-$lr-dropout-$dropout" \
     --seeds 1 --updates "$UPDATES" --lr "$lr" --dropout "$dropout" --jobs "$JOBS" \
-    --no-translation none mean >/dev/null
+    --no-translation none mean >/dev/null || true # a training that diverges is a result, too
 done
 
 echo "validation loss after $UPDATES updates, bits per subword"
@@ -47,7 +47,8 @@ for value in "${VALUES[@]}"; do
   read -r lr dropout <<<"$value"
   for name in none mean; do
     loss="$(awk -F, -v name="$name" -v updates="$UPDATES" \
-      '$1 == name && $4 == updates { print $5 }' "$OUT/lr-$lr-dropout-$dropout/curves.csv")"
-    printf 'learning rate %s  dropout %-3s  %-4s  %s\n' "$lr" "$dropout" "$name" "$loss"
+      '$1 == name && $4 == updates { print $5 }' "$OUT/lr-$lr-dropout-$dropout/curves.csv")" || true
+    printf 'learning rate %s  dropout %-3s  %-4s  %s\n' "$lr" "$dropout" "$name" \
+      "${loss:-did not get there, see $name-1.log}"
   done
 done

@@ -84,7 +84,8 @@ make_absolute CORPUS OUT
 use_environment
 export OMP_NUM_THREADS=1
 keep_freed_memory
-keep_options "$OUT" "--updates $UPDATES --lr $LR --dropout $DROPOUT"
+keep_options "$OUT" "--corpus $CORPUS --updates $UPDATES --lr $LR --dropout $DROPOUT"
+write_versions "$OUT/versions.txt"
 
 train() { # name, seed, folder
   local options
@@ -106,9 +107,9 @@ train() { # name, seed, folder
 
 translate() { # folder
   "$PROJECT/scripts/average_checkpoints.sh" --inputs "$1" --num-update-checkpoints 4 \
-    --output "$1/average.pt"
-  "$PROJECT/scripts/translate.sh" --checkpoint "$1/average.pt" --data "$CORPUS/data-bin" \
-    --input "$CORPUS/raw/test.en" --output "$1.fr" -- --cpu
+    --output "$1/average.pt" &&
+    "$PROJECT/scripts/translate.sh" --checkpoint "$1/average.pt" --data "$CORPUS/data-bin" \
+      --input "$CORPUS/raw/test.en" --output "$1.fr" -- --cpu
 }
 
 # All of one training. What goes wrong in it does not end the others.
@@ -119,16 +120,29 @@ one() { # name, seed
   if [[ "$status" -eq 0 && -n "$TRANSLATE" && ! -e "$run.fr" ]]; then
     translate "$run" >"$run.translation.log" 2>&1 || status=$?
   fi
-  say "$1, seed $2: $([[ "$status" -eq 0 ]] && echo "done" || echo "exit code $status, see $run*.log")"
+  [[ "$status" -ne 0 ]] || { say "$1, seed $2: done" && return; }
+  say "$1, seed $2: exit code $status, see '$run.log' and '$run.translation.log'"
+  return "$status"
 }
 
+# Jobs do not get Ctrl-C by themselves. fairseq-train saves when it is told to stop.
+stop() {
+  [[ ${#started[@]} -eq 0 ]] || kill -TERM -- "${started[@]/#/-}" 2>/dev/null || true
+  exit 143
+}
+trap stop INT TERM
+started=()
+set -m # a process group for each job
 for seed in "${SEEDS[@]}"; do
   for name in "${NAMES[@]:-${ALL[@]}}"; do
-    while [[ "$(jobs -rp | wc -l)" -ge "$JOBS" ]]; do wait -n; done
+    while [[ "$(jobs -rp | wc -l)" -ge "$JOBS" ]]; do wait -n || true; done
     one "$name" "$seed" &
+    started+=($!)
   done
 done
-wait
+set +m
+failed=0
+for job in "${started[@]}"; do wait "$job" || failed=1; done
 
 # The translations of a seed that are there, each against the baseline's.
 score() { # seed, name of the figures, names with the baseline first
@@ -148,3 +162,4 @@ for seed in "${SEEDS[@]}"; do
 done
 python3 "$PROJECT/results/residual-attention/summarize.py" --runs "$OUT" --out "$OUT"
 cat "$OUT/table.md"
+exit "$failed"

@@ -14,7 +14,8 @@ import statistics
 from pathlib import Path
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
-from realformer_fairseq.analysis.learning_curve import read_curves
+from realformer_fairseq.analysis.figures import new_figure, save
+from realformer_fairseq.analysis.training_log import read_curves, read_speeds
 from realformer_fairseq.atomic_output import atomic_output
 from realformer_fairseq.command_line import ArgumentParser, UserError, run_main
 
@@ -65,9 +66,8 @@ def runs_of_logs(folder: Path) -> List[Run]:
                 continue
             lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
             losses = dict(read_curves(lines).get("valid", []))
-            speeds = [speed for _, speed in read_curves(lines, "speed")["train"]]
             if losses:
-                runs.append(Run(name, int(seed), losses, statistics.median(speeds)))
+                runs.append(Run(name, int(seed), losses, statistics.median(read_speeds(lines))))
     end = max((max(run.losses) for run in runs), default=0)
     return [run for run in runs if max(run.losses) == end]
 
@@ -123,6 +123,14 @@ def read_scores(folder: Path) -> Scores:
     return scores
 
 
+def figures_of(scores: Scores, run: Run) -> Optional[Dict]:
+    """Scores of one system, whatever it was compared with."""
+    for (_, seed), found in scores.items():
+        if seed == run.seed and system(run) in found["systems"]:
+            return found["systems"][system(run)]
+    return None
+
+
 def significance(scores: Scores, baseline: str, run: Run) -> str:
     tests = scores.get((baseline, run.seed), {}).get("paired_bootstrap", {})
     p = tests.get("sacreBLEU", {}).get("systems", {}).get(system(run), {}).get("p_value")
@@ -143,8 +151,7 @@ def reached(runs: Sequence[Run], baselines: Dict[int, Run]) -> str:
 
 def table_row(name: str, runs: Sequence[Run], scores: Scores, baselines: Sequence) -> str:
     """One line of the table: the mean over seeds, and in brackets each seed."""
-    systems = [scores.get((BASELINES[0], run.seed), {}).get("systems", {}) for run in runs]
-    figures = [found[system(run)] for run, found in zip(runs, systems) if system(run) in found]
+    figures = list(filter(None, (figures_of(scores, run) for run in runs)))
     tests = [[significance(scores, baseline, run) for run in runs] for baseline in BASELINES]
     cells = [
         LABELS[name],
@@ -197,21 +204,19 @@ def difference(run: Run, runs: Sequence[Run]) -> Dict[int, float]:
 
 def draw(runs: Sequence[Run], output: Path) -> None:
     """Validation loss by update, and below it the difference to the baseline."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
     names = [name for name in LABELS if any(run.name == name for run in runs)]
-    titles = PANELS if any(name.startswith("admin") for name in names) else PANELS[:1]
+    kinds = [name.startswith("admin") for name in names]
+    titles = [title for title, admin in zip(PANELS, (False, True)) if admin in kinds]
     size = (1 + 5 * len(titles), 8)
-    layout = dict(sharex=True, sharey="row", squeeze=False)
-    figure, panels = pyplot.subplots(2, len(titles), figsize=size, dpi=110, **layout)
+    figure = new_figure(figsize=size, dpi=110)
+    panels = figure.subplots(2, len(titles), sharex=True, sharey="row", squeeze=False)
     for (losses, differences), title in zip(panels.T, titles):
         with_admin = title == PANELS[1]
         shown = [name for name in names if name.startswith("admin") == with_admin]
         for name in [BASELINES[0], *shown] if with_admin else shown:
             own = [run for run in runs if run.name == name]
+            if not own:  # the baseline, not trained yet
+                continue
             plot(losses, name, [run.losses for run in own])
             compared = list(filter(None, (difference(run, runs) for run in own)))
             if compared:
@@ -224,7 +229,7 @@ def draw(runs: Sequence[Run], output: Path) -> None:
     panels[0][0].set_ylabel("validation loss, bits per subword")
     panels[1][0].set_ylabel("the same, less that of 'none'")
     figure.tight_layout()
-    figure.savefig(output, format="png")
+    save(figure, output)
 
 
 def main() -> None:

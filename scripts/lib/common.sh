@@ -101,6 +101,12 @@ use_environment() {
   export PATH PYTHONPATH OMP_NUM_THREADS
 }
 
+# For those who want to know what a result was made with.
+write_versions() { # file
+  python3 -m realformer_fairseq.installed_versions >"$1.tmp"
+  mv "$1.tmp" "$1"
+}
+
 # Refuses to go on in a folder that was made with other options. Call it again with `write` once
 # something in the folder is worth keeping.
 check_options() { # folder, options in words, [write]

@@ -1,0 +1,62 @@
+"""Read the log of fairseq-train (``--log-format simple``): figures by update, speed, GPUs."""
+
+import re
+from typing import Dict, Iterable, List, Tuple
+
+NUMBER = r"[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?(?![\w.])|nan\b|inf\b"
+LONGEST_LINE = 10_000  # characters; fairseq's lines of figures are below 1,000
+UPDATES = r"([0-9]{1,12})\b"
+TRAINING_LINE = re.compile(rf"\bepoch [0-9]+: .*\bnum_updates={UPDATES}")
+VALIDATION_LINE = re.compile(
+    rf"valid on '(\w+)' subset .*\bnll_loss ({NUMBER}).*\bnum_updates {UPDATES}"
+)
+
+EPOCH_SPEED = re.compile(rf"\bepoch [0-9]+ \| loss .*\bwps ({NUMBER}) ")
+GPU = re.compile(r"rank +([0-9]{1,6}): capabilities = .* ; name = (.{1,100}?) *$")
+# What fairseq-train calls them.
+KEYS = {"loss": "nll_loss", "gradient-norm": "gnorm", "speed": "wps"}
+
+Curve = List[Tuple[int, float]]
+
+
+def read_curves(lines: Iterable[str], quantity: str = "loss") -> Dict[str, Curve]:
+    """A quantity by update, for training and (the loss) for each validation set.
+
+    Of an update that was logged twice, as after resuming, the later line counts.
+
+    Args:
+        lines: of the log
+        quantity: one of ``KEYS``
+
+    Returns:
+        ``{"train": [(update, value)], "valid": [...]}``, sorted by update
+    """
+    value_in = re.compile(rf"\b{KEYS[quantity]}=({NUMBER})")
+    found: Dict[str, Dict[int, float]] = {"train": {}}
+    for line in lines:
+        if len(line) > LONGEST_LINE:
+            continue
+        training, value = TRAINING_LINE.search(line), value_in.search(line)
+        validation = VALIDATION_LINE.search(line)
+        if training and value:
+            found["train"][int(training.group(1))] = float(value.group(1))
+        elif validation and quantity == "loss":
+            subset = found.setdefault(validation.group(1), {})
+            subset[int(validation.group(3))] = float(validation.group(2))
+    return {name: sorted(curve.items()) for name, curve in found.items()}
+
+
+def read_speeds(lines: Iterable[str]) -> List[float]:
+    """Target tokens a second, as often as they were logged.
+
+    Lines within an epoch say more than those about whole ones, which may be all there is.
+    """
+    short = [line for line in lines if len(line) <= LONGEST_LINE]
+    found = [speed for _, speed in read_curves(short, "speed")["train"]]
+    return found or [float(match[1]) for match in map(EPOCH_SPEED.search, short) if match]
+
+
+def read_gpus(lines: Iterable[str]) -> Dict[str, str]:
+    """The name of each process's GPU, by rank; empty on CPUs."""
+    short = (line for line in lines if len(line) <= LONGEST_LINE)
+    return {match[1]: match[2] for match in map(GPU.search, short) if match}
