@@ -1,4 +1,4 @@
-"""The decoder stack: threads the attention scores through the layers, nothing else."""
+"""The decoder stack: threads attention scores through the layers, reorders what they keep."""
 
 from typing import Dict, List, Optional
 

@@ -1,4 +1,4 @@
-"""The encoder stack: threads the attention scores through the layers, nothing else."""
+"""The encoder stack: threads attention scores through the layers, reorders its output for beams."""
 
 from typing import Dict, List, Optional
 

@@ -5,7 +5,7 @@ import importlib.util
 import json
 
 import pytest
-from conftest import PROJECT
+from conftest import PROJECT, run
 
 RESULTS = PROJECT / "results"
 FOLDER = RESULTS / "residual-attention"
@@ -143,3 +143,21 @@ def test_readme_has_the_table_of_attention():
     means = {name: compare.means_by_layer(folder / name / "attention.csv") for name in models}
     assert compare.markdown(means) == table
     assert table in (folder / "README.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "script, arguments, words",
+    [
+        ("attention", ["--data", "d", "--out", "o", "a=FILE", "a=FILE"], ["'a'", "twice"]),
+        ("attention", ["--data", "d", "--out", "o", "a=/no/such"], ["a", "'/no/such'"]),
+        ("residual-attention", ["--corpus", "/no/such"], ["--corpus", "/no/such"]),
+        ("residual-attention", ["best"], ["'best'", "admin-mean"]),
+        ("depth", ["--data", "/no/such", "admin"], ["--data", "/no/such"]),
+    ],
+)
+def test_mistakes_in_the_commands(script, arguments, words, tmp_path):
+    arguments = [argument.replace("FILE", __file__) for argument in arguments]
+    script = RESULTS / script / "run.sh"
+    result = run(script, *arguments, cwd=tmp_path, check=False)
+    assert result.returncode == 1 and not list(tmp_path.iterdir())
+    assert all(word in result.stderr for word in words), result.stderr

@@ -1,12 +1,9 @@
 """What is translated: raw lines, their subwords, and how many of them a model can read."""
 
-import contextlib
-import io
 from typing import BinaryIO, Callable, Iterator, List, Sequence
 
-from subword_nmt.apply_bpe import BPE
-
 from ..command_line import ArgumentParser, UserError
+from ..text.bpe_encoding import read_codes
 from ..text.tokenization import line_function
 
 POSITIONS = 1024  # fairseq's default of --max-source-positions, for task and model
@@ -36,13 +33,7 @@ def subword_encoder(lang: str, codes: str, moses: bool = False) -> Callable[[str
     Raises:
         UserError: not such a file
     """
-    said = io.StringIO()
-    try:
-        with open(codes, encoding="utf-8") as file, contextlib.redirect_stderr(said):
-            bpe = BPE(file)
-    except (SystemExit, UnicodeDecodeError, ValueError) as error:  # subword-nmt calls sys.exit
-        reason = (said.getvalue().strip() or str(error)).splitlines()[0]
-        raise UserError(f"--bpe-codes '{codes}': {reason}") from None
+    bpe = read_codes(codes, "--bpe-codes")
     tokenize = line_function(lang, moses=moses, normalize_punctuation=moses)
     return lambda line: bpe.process_line(tokenize(line)).split()
 

@@ -20,8 +20,11 @@ LONG_WORD = 200
 STRIPPED = "\r\n "
 
 
-def read_codes(path: str) -> BPE:
+def read_codes(path: str, flag: str = "--codes") -> BPE:
     """subword-nmt's encoder.
+
+    Args:
+        flag: that the user gave the file with
 
     Raises:
         UserError: the file is not one of merges
@@ -35,9 +38,9 @@ def read_codes(path: str) -> BPE:
             raise ValueError(f"version {'.'.join(map(str, bpe.version))} of the format is unknown")
     except SystemExit:
         # What subword-nmt says before it ends the process.
-        raise UserError(f"--codes {path}: {complaint.getvalue().splitlines()[0]}") from None
+        raise UserError(f"{flag} {path}: {complaint.getvalue().splitlines()[0]}") from None
     except ValueError as error:
-        raise UserError(f"--codes {path}: not codes of subword-nmt: {error}") from None
+        raise UserError(f"{flag} {path}: not codes of subword-nmt: {error}") from None
     return bpe
 
 
