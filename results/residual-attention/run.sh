@@ -126,11 +126,7 @@ one() { # name, seed
 }
 
 # Jobs do not get Ctrl-C by themselves. fairseq-train saves when it is told to stop.
-stop() {
-  [[ ${#started[@]} -eq 0 ]] || kill -TERM -- "${started[@]/#/-}" 2>/dev/null || true
-  exit 143
-}
-trap stop INT TERM
+trap 'kill -TERM -- "${started[@]/#/-}" 2>/dev/null || true; exit 143' INT TERM
 started=()
 set -m # a process group for each job
 for seed in "${SEEDS[@]}"; do
