@@ -67,7 +67,9 @@ def runs_of_logs(folder: Path) -> List[Run]:
             lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
             losses = dict(read_curves(lines).get("valid", []))
             if losses:
-                runs.append(Run(name, int(seed), losses, statistics.median(read_speeds(lines))))
+                # Whole numbers, as curves.csv has them: the table is the same from either.
+                speed = float(round(statistics.median(read_speeds(lines))))
+                runs.append(Run(name, int(seed), losses, speed))
     end = max((max(run.losses) for run in runs), default=0)
     return [run for run in runs if max(run.losses) == end]
 
