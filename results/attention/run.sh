@@ -43,7 +43,7 @@ for model in "${MODELS[@]}"; do
   name="${model%%=*}"
   say "$name"
   make_folder --out "$OUT/$name"
-  keep_options "$OUT/$name" "$(realpath "${model#*=}" "$DATA" | xargs)"
+  keep_options "$OUT/$name" "$(realpath "${model#*=}") $(realpath "$DATA")"
   if [[ ! -e "$OUT/$name/done" ]]; then
     "$PROJECT/scripts/analyze_attention.sh" --checkpoint "${model#*=}" --data "$DATA" \
       --out "$OUT/$name" --title "$name" --cpu
