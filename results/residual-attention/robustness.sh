@@ -11,8 +11,8 @@
 #   --jobs N       trainings at a time, a thread each (default: the number of cores)
 #
 # Learning rates 1e-3, 2e-3 and 4e-3 with dropout 0.1, and dropout 0, 0.1 and 0.3 (of sub-layers and
-# embeddings) with learning rate 2e-3: 10 trainings of about 15 minutes on one core. What is done is not done again. At the end
-# prints the validation losses.
+# embeddings) with learning rate 2e-3: 10 trainings of about 15 minutes on one core. What is done is
+# not done again. At the end prints the validation losses.
 #
 # Example
 #

@@ -21,7 +21,7 @@
 #
 # What is done is not done again; what was interrupted goes on. A training takes about 30 minutes on
 # one core. At the end there are curves.csv, table.md and loss.png of all that is there so far, and
-# scores-SEED.json, whose comparisons are with `none`; in scores-admin-SEED.json they are with `admin`.
+# scores-SEED.json, whose comparisons are with `none`; those of scores-admin-SEED.json with `admin`.
 #
 # Example
 #
