@@ -162,9 +162,9 @@ def log_facts(path: str) -> Dict[str, str]:
         OSError: no such file
     """
     with open(path, encoding="utf-8", errors="replace") as file:
-        curves = read_curves(file)
+        lines = [line for line in file if len(line) <= LONGEST_LINE]
+    curves, speeds, gpus = read_curves(lines), read_speeds(lines), read_gpus(lines)
     del curves["train"]
-    speeds, gpus = read_speeds(log_lines(path)), read_gpus(log_lines(path))
     if not speeds and not curves and not gpus:
         raise UserError(f"--log {path}: no log of fairseq-train (--log-format simple)")
     validation = []
