@@ -17,6 +17,7 @@ os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.envir
 # The scripts use the environment that runs the tests, wherever VENV would be.
 os.environ["VENV"] = sys.prefix
 sys.path[:0] = [str(PROJECT), str(PROJECT / "data-prep"), str(PROJECT / "tests")]
+pytest.register_assert_rewrite("beam_search")
 
 # Options that the trainings of the tests share. Updates of a few sentences, two narrow layers.
 TRAINING = """
@@ -39,6 +40,15 @@ def run(*command, check=True, **options):
     return result
 
 
+def fails(*command, **options):
+    """The one line on stderr of a command that must fail."""
+    result = run(*command, check=False, **options)
+    assert result.returncode == 1, result.stderr
+    errors = [line for line in result.stderr.splitlines() if line and not line.startswith("==")]
+    assert len(errors) == 1, result.stderr
+    return errors[0]
+
+
 def train(data, checkpoints, *options, validate=False):
     """fairseq-train with TRAINING and further options, which win over those."""
     if not validate:
@@ -53,11 +63,6 @@ def train(data, checkpoints, *options, validate=False):
         *TRAINING,
         *options,
     )
-
-
-@pytest.fixture(scope="session")
-def project() -> Path:
-    return PROJECT
 
 
 @pytest.fixture(scope="session")

@@ -60,6 +60,19 @@ def build_with_weights_of(model, **options):
     return other
 
 
+def with_trained_omega(seed=1, **options):
+    """A model whose weights, biases, norms and omegas are all unlike those it starts with."""
+    model = build(seed=seed, **options).eval()
+    torch.manual_seed(seed + 1)
+    with torch.no_grad():
+        for name, value in model.state_dict().items():
+            if name.endswith(".omega"):
+                value.copy_(0.5 + 2 * torch.rand_like(value))
+            elif "layer_norm" in name or name.endswith("bias"):
+                value.add_(0.3 * torch.rand_like(value))
+    return model
+
+
 def batch(seed: int = 1):
     """Source ``(3, 8)``, left-padded as fairseq's translation task does; target ``(3, 6)``."""
     generator = torch.Generator().manual_seed(seed)

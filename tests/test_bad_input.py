@@ -15,10 +15,10 @@ import pytest
 import torch
 from checkpoint_files import fairseq_state, random_model
 from conftest import PROJECT, run
+from fake_search import SEARCH
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from models import arguments, build
-from test_translation_command import SEARCH
 from wmt14_corpus import __main__ as wmt14
 
 from realformer_fairseq.analysis import learning_curve, omega_by_depth

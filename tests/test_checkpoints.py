@@ -126,7 +126,7 @@ def test_unknown_types_stay_refused(tmp_path):
         checkpoint_utils.load_checkpoint_to_cpu(str(tmp_path / "foreign.pt"))
 
 
-def test_commands_do_not_import_fairseq(project):
+def test_commands_do_not_import_fairseq():
     code = "import sys; sys.argv = ['-m']; import realformer_fairseq"
     for start, expected in (
         (["-c", code], True),

@@ -5,9 +5,10 @@ import os
 import shutil
 
 import pytest
-from conftest import run
+from conftest import PROJECT, fails, run
 from fairseq.data import Dictionary, data_utils
 
+SCRIPT = PROJECT / "data-prep/prepare-debian-en2fr.sh"
 FILES = [f"{split}.{lang}" for split in ("train", "valid", "test") for lang in ("en", "fr")]
 
 
@@ -44,7 +45,7 @@ def test_bpe_is_joint(prepared):
     assert (prepared / "data-bin/code").read_bytes() == (prepared / "code").read_bytes()
 
 
-def test_rerun_resumes(prepared, raw_corpus, project, tmp_path):
+def test_rerun_resumes(prepared, raw_corpus, tmp_path):
     """What is there stays, what is missing or was being written is made again, the same."""
     again = tmp_path / "again"
     shutil.copytree(prepared, again)
@@ -52,22 +53,12 @@ def test_rerun_resumes(prepared, raw_corpus, project, tmp_path):
     (again / "bpe/valid.en").rename(again / "bpe/valid.en.tmp")
     (again / "bpe/valid.en.tmp").write_text("half a li")
     kept = (again / "tok/train.en").stat().st_mtime_ns
-    script = project / "data-prep/prepare-debian-en2fr.sh"
     arguments = ["--corpus", raw_corpus, "--out", again, "--bpe-merges", 150, "--jobs", 1]
-    run(script, *arguments)
+    run(SCRIPT, *arguments)
     assert (again / "tok/train.en").stat().st_mtime_ns == kept
     for stage in ("tok", "bpe"):
         for name in FILES:
             assert lines(again / stage / name) == lines(prepared / stage / name)
-
-
-def fails(*command, **options):
-    """The one line on stderr of a command that must fail."""
-    result = run(*command, check=False, **options)
-    assert result.returncode == 1, result.stderr
-    errors = [line for line in result.stderr.splitlines() if line and not line.startswith("==")]
-    assert len(errors) == 1, result.stderr
-    return errors[0]
 
 
 @pytest.fixture
@@ -77,44 +68,39 @@ def corpus(raw_corpus, tmp_path):
     return copy
 
 
-@pytest.fixture
-def script(project):
-    return project / "data-prep/prepare-debian-en2fr.sh"
-
-
-def test_compressed_text_is_accepted_and_unequal_lines_are_refused(script, corpus, tmp_path):
+def test_compressed_text_is_accepted_and_unequal_lines_are_refused(corpus, tmp_path):
     for name in FILES:
         (corpus / f"{name}.gz").write_bytes(gzip.compress((corpus / name).read_bytes()))
         (corpus / name).unlink()
     (corpus / "valid.fr.gz").write_bytes(gzip.compress(b"une ligne\n"))
     out = tmp_path / "out"
-    error = fails(script, "--corpus", corpus, "--out", out)
+    error = fails(SCRIPT, "--corpus", corpus, "--out", out)
     assert "valid.en' has 20 lines" in error and "valid.fr' has 1" in error
     unpacked = gzip.decompress((corpus / "train.en.gz").read_bytes())
     assert (out / "raw.tmp/train.en").read_bytes() == unpacked
     assert not (out / "raw").exists()
 
 
-def test_missing_file_is_named_and_put_right(script, corpus, raw_corpus, tmp_path):
+def test_missing_file_is_named_and_put_right(corpus, raw_corpus, tmp_path):
     """The first try leaves nothing behind that a second one with other text would use. The last
     line of a file may lack its line feed, and the folder may be named from where one stands."""
     arguments = ["--out", tmp_path / "out", "--bpe-merges", 150]
     (corpus / "test.fr").unlink()
-    error = fails(script, "--corpus", corpus, *arguments)
+    error = fails(SCRIPT, "--corpus", corpus, *arguments)
     assert "--corpus" in error and "test.fr" in error
     assert not (tmp_path / "out/raw").exists()
 
     for name in FILES:
         text = (raw_corpus / name).read_text("utf-8").upper()
         (corpus / name).write_text(text.rstrip("\n"), "utf-8")
-    run(script, "--corpus", "corpus", *arguments, cwd=tmp_path)
+    run(SCRIPT, "--corpus", "corpus", *arguments, cwd=tmp_path)
     for name in FILES:
         expected = (corpus / name).read_text("utf-8") + "\n"
         assert (tmp_path / "out/raw" / name).read_text("utf-8") == expected
 
 
-def test_other_options_for_the_same_folder_are_refused(script, raw_corpus, prepared):
-    error = fails(script, "--corpus", raw_corpus, "--out", prepared, "--bpe-merges", 99)
+def test_other_options_for_the_same_folder_are_refused(raw_corpus, prepared):
+    error = fails(SCRIPT, "--corpus", raw_corpus, "--out", prepared, "--bpe-merges", 99)
     assert "--bpe-merges 150" in error and "--bpe-merges 99" in error
 
 
@@ -128,31 +114,30 @@ def test_other_options_for_the_same_folder_are_refused(script, raw_corpus, prepa
     ],
 )
 @pytest.mark.parametrize("name", ["prepare-debian-en2fr.sh", "prepare-sample-en2fr.sh"])
-def test_bad_options(project, name, arguments, words):
-    error = fails(project / "data-prep" / name, *arguments)
+def test_bad_options(name, arguments, words):
+    error = fails(PROJECT / "data-prep" / name, *arguments)
     assert error.startswith(name)
     assert all(word in error for word in words)
 
 
-def test_corpus_that_is_no_folder_is_named(script):
-    error = fails(script, "--corpus", "/no/such")
+def test_corpus_that_is_no_folder_is_named():
+    error = fails(SCRIPT, "--corpus", "/no/such")
     assert "--corpus" in error and "/no/such" in error
 
 
-def test_full_disk_is_said_before_anything_is_made(project, tmp_path):
+def test_full_disk_is_said_before_anything_is_made(tmp_path):
     (tmp_path / "bin").mkdir()
     df = tmp_path / "bin/df"
     df.write_text("#!/bin/sh\nprintf 'h\\nfs 10 7 3 70%% /\\n'\n")
     df.chmod(0o755)
     env = {**os.environ, "PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}
-    script = project / "data-prep/prepare-sample-en2fr.sh"
-    error = fails(script, "--out", tmp_path / "out", env=env)
+    error = fails(PROJECT / "data-prep/prepare-sample-en2fr.sh", "--out", tmp_path / "out", env=env)
     assert "needs 100 MB" in error and "3 MB" in error
     assert not (tmp_path / "out/raw").exists()
 
 
 @pytest.mark.skipif(shutil.which("apt-get") is None, reason="not a Debian machine")
-def test_corpus_without_apt_is_refused_in_one_line(script, tmp_path):
+def test_corpus_without_apt_is_refused_in_one_line(tmp_path):
     """All commands but apt's."""
     (tmp_path / "bin").mkdir()
     for folder in reversed(os.environ["PATH"].split(os.pathsep)):
@@ -163,5 +148,5 @@ def test_corpus_without_apt_is_refused_in_one_line(script, tmp_path):
     for apt in (tmp_path / "bin").glob("apt*"):
         apt.unlink()
     env = {**os.environ, "PATH": f"{tmp_path}/bin"}
-    error = fails(script, "--out", tmp_path / "out", env=env)
+    error = fails(SCRIPT, "--out", tmp_path / "out", env=env)
     assert error.startswith("prepare-debian-en2fr") and "apt" in error

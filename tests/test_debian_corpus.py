@@ -8,6 +8,7 @@ import io
 import itertools
 import json
 import os
+import pickle
 import re
 import shutil
 import struct
@@ -17,14 +18,12 @@ from collections import namedtuple
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "data-prep"))
-
+from commands import error_of
+from conftest import PROJECT
+from debian_corpus import __main__ as command
 from debian_corpus import alignment, apt_archive, deb_members, held_out_split, pair_filters
 from debian_corpus import host_requirements as host
-from debian_corpus.__main__ import main
 from debian_corpus.corpus_files import write_corpus
-from debian_corpus.errors import PreparationError
 from debian_corpus.gettext_catalogues import message_blocks, read_catalogue
 from debian_corpus.held_out_split import CorpusPair
 from debian_corpus.html_blocks import html_blocks
@@ -38,8 +37,9 @@ from debian_corpus.package_descriptions import (
 from debian_corpus.sentence_splitting import split_sentences
 from debian_corpus.sources import PACKAGES, SOURCES, UNSEEN_SOURCES
 from debian_corpus.text_normalisation import comparison_key, normalise
+from project_command_line import UserError
 
-DATA_PREP = Path(__file__).resolve().parents[1] / "data-prep"
+DATA_PREP = PROJECT / "data-prep"
 
 # --- text ---
 
@@ -708,13 +708,11 @@ def fake_archive(tmp_path, monkeypatch):
     return archive
 
 
-def run_main(tmp_path, capfd, *more: str) -> tuple[int, str, str]:
-    """Run the command; return its status, its last line on stderr and all that it wrote there."""
-    options = ["--out", str(tmp_path / "out"), "--cache", str(tmp_path / "cache"), "--jobs", "1"]
-    mirror = ["--mirror", "http://archive.invalid/debian"]
-    status = main(options + (list(more) or mirror))
-    err = capfd.readouterr().err
-    return status, err.strip().split("\n")[-1], err
+def run_main(tmp_path, capfd, *more: str) -> tuple[str | None, str]:
+    """Run the command; return the error, if there is one, and what it wrote to stderr."""
+    options = ["--out", tmp_path / "out", "--cache", tmp_path / "cache", "--jobs", 1]
+    error = error_of(command, *options, *(more or ["--mirror", "http://archive.invalid/debian"]))
+    return error, capfd.readouterr().err
 
 
 def test_no_apt_is_one_line_without_traceback(tmp_path):
@@ -733,11 +731,15 @@ def test_no_apt_is_one_line_without_traceback(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_process_of_a_pool_can_say_what_is_wrong():
+    (error,) = pickle.loads(pickle.dumps(UserError("no such package"))).args
+    assert error == "no such package"
+
+
 def test_missing_package(fake_archive, tmp_path, capfd):
     del fake_archive.deb["debian-faq"], fake_archive.deb["eog"]
     fake_archive.write()
-    status, line, _ = run_main(tmp_path, capfd)
-    assert status == 1
+    line, _ = run_main(tmp_path, capfd)
     assert line.startswith("prepare-debian-en2fr: Debian bookworm at http://archive.invalid/debian")
     assert "has no package debian-faq, eog:" in line
     assert not any("download" in call for call in fake_archive.calls())
@@ -746,8 +748,8 @@ def test_missing_package(fake_archive, tmp_path, capfd):
 def test_no_network(fake_archive, tmp_path, capfd, monkeypatch):
     fake_archive.write()
     monkeypatch.setenv("FAKE_APT_FAILURE", "offline")
-    status, line, err = run_main(tmp_path, capfd)
-    assert status == 1 and "Traceback" not in err
+    line, err = run_main(tmp_path, capfd)
+    assert "Traceback" not in err
     assert line.startswith("prepare-debian-en2fr: cannot read the lists of Debian bookworm")
     assert "Temporary failure resolving" in line and "check the network" in line
 
@@ -755,8 +757,7 @@ def test_no_network(fake_archive, tmp_path, capfd, monkeypatch):
 def test_partial_download_is_not_taken_for_a_package(fake_archive, tmp_path, capfd, monkeypatch):
     fake_archive.write()
     monkeypatch.setenv("FAKE_APT_FAILURE", "partial")
-    status, line, _ = run_main(tmp_path, capfd)
-    assert status == 1
+    line, _ = run_main(tmp_path, capfd)
     assert line.startswith("prepare-debian-en2fr: cannot download debian-faq (damaged")
     debs = {path.name.split("_")[0] for path in (tmp_path / "cache" / "debs").glob("*.deb")}
     assert debs == set(PACKAGES) - {"debian-faq"}
@@ -773,14 +774,14 @@ def test_partial_download_is_not_taken_for_a_package(fake_archive, tmp_path, cap
 def test_no_disk_space(fake_archive, tmp_path, capfd, monkeypatch):
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(10**9, 10**9 - 5 * 10**6, 5 * 10**6))
-    status, line, _ = run_main(tmp_path, capfd)
-    assert status == 1 and "has 5 MB free" in line
+    line, _ = run_main(tmp_path, capfd)
+    assert "has 5 MB free" in line
     assert re.search(r"and [\d,]+ MB are needed", line)
     assert fake_archive.calls() == []
 
 
 def test_missing_keyring(tmp_path):
-    with pytest.raises(PreparationError, match="install the package debian-archive-keyring"):
+    with pytest.raises(UserError, match="install the package debian-archive-keyring"):
         host.check_keyring(str(tmp_path / "none.gpg"))
 
 
@@ -802,7 +803,7 @@ def test_other_systems_are_told_what_is_needed(fake_archive, tmp_path, os_releas
     path = tmp_path / "os-release"
     if os_release:
         path.write_text(os_release)
-    with pytest.raises(PreparationError, match=message):
+    with pytest.raises(UserError, match=message):
         host.debian_archive(str(path))
 
 
@@ -831,7 +832,7 @@ def test_deb_members(tmp_path):
     deb.write_bytes(build_deb(tmp_path, {"usr/a.txt": b"yes", "usr/b.bin": b"no"}))
     assert deb_members.read_members(str(deb), r"\.txt$") == {"/usr/a.txt": b"yes"}
     deb.write_bytes(deb.read_bytes()[:200])
-    with pytest.raises(PreparationError, match="cannot read owl.deb"):
+    with pytest.raises(UserError, match="cannot read owl.deb"):
         deb_members.read_members(str(deb), r"\.txt$")
 
 
@@ -840,7 +841,7 @@ def test_a_deb_that_cannot_be_read_to_its_end_is_an_error(tmp_path, monkeypatch)
     command.write_text("#!/bin/sh\nhead -c 10240 /dev/zero\nexit 2\n")
     command.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    with pytest.raises(PreparationError, match="cannot read owl.deb .dpkg-deb ended with 2"):
+    with pytest.raises(UserError, match="cannot read owl.deb .dpkg-deb ended with 2"):
         deb_members.read_members("owl.deb", "owl")
 
 
@@ -866,8 +867,8 @@ def test_small_archive_from_end_to_end(fake_archive, tmp_path, capfd):
     fake_archive.add_description(named_for("test", "ddtp"), ENGLISH, FRENCH)
     fake_archive.write()
 
-    status, line, err = run_main(tmp_path, capfd)
-    assert status == 0, err
+    error, err = run_main(tmp_path, capfd)
+    assert error is None
     assert re.search(rf"^\[ 1/{len(SOURCES)}\] ddtp: 3 raw, 3 clean, \d+ s$", err, re.MULTILINE)
     out = tmp_path / "out"
     corpus = {path.name: path.read_text(encoding="utf-8") for path in out.iterdir()}
@@ -893,7 +894,7 @@ def test_small_archive_from_end_to_end(fake_archive, tmp_path, capfd):
     )
 
     calls = fake_archive.calls()
-    assert run_main(tmp_path, capfd)[0] == 0
+    assert run_main(tmp_path, capfd)[0] is None
     assert fake_archive.calls() == calls  # nothing was fetched again
     for name, text_before in corpus.items():
         if name != "manifest.json":

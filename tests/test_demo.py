@@ -5,7 +5,7 @@ import re
 import shutil
 
 import pytest
-from conftest import run
+from conftest import PROJECT, run
 
 # How the demo ends: three lines of an example, then the scores with their signatures.
 ENDING = re.compile(
@@ -17,25 +17,25 @@ ENDING = re.compile(
 )
 
 
-def test_the_demos_path_in_small(project, prepared, tmp_path):
+def test_the_demos_path_in_small(prepared, tmp_path):
     """On 200 sentences and for 20 updates."""
     out = tmp_path / "my demo"
     shutil.copytree(prepared, out / "corpus")
     (out / "corpus/options.txt").write_text("sample corpus, --bpe-merges 2000\n")
     options = ["--encoder-layers", 2, "--max-update", 20, "--save-interval-updates", 1]
-    result = run(project / "scripts/demo.sh", "--out", out, "--", *options)
+    result = run(PROJECT / "scripts/demo.sh", "--out", out, "--", *options)
     assert ENDING.search(result.stdout), result.stdout
     assert (out / "checkpoints/average.pt").exists()
     card = (out / "MODEL_CARD.md").read_text()
     assert f"\n* sacreBLEU {ENDING.search(result.stdout)['bleu']}, signature `nrefs:1|" in card
     assert "| averaged | mean of 3: `checkpoint_" in card and str(tmp_path) not in card
-    other = run(project / "scripts/demo.sh", "--out", out, check=False)
+    other = run(PROJECT / "scripts/demo.sh", "--out", out, check=False)
     assert other.returncode == 1 and "options: none" in other.stderr
 
 
 @pytest.mark.slow
-def test_the_demo_reaches_60_bleu(project, tmp_path):
+def test_the_demo_reaches_60_bleu(tmp_path):
     """As a newcomer runs it. Run with `scripts/test.sh -m slow`."""
     env = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
-    result = run(project / "scripts/demo.sh", "--out", tmp_path / "demo", env=env)
+    result = run(PROJECT / "scripts/demo.sh", "--out", tmp_path / "demo", env=env)
     assert float(ENDING.search(result.stdout)["bleu"]) >= 60

@@ -8,7 +8,7 @@ import torch
 from conftest import PROJECT, run, train
 from fairseq import checkpoint_utils
 from fairseq.models import ARCH_MODEL_REGISTRY
-from models import TASK, arguments, batch, build, logits
+from models import TASK, arguments, batch, logits, with_trained_omega
 
 from realformer_fairseq.checkpoints.fold_omega import fold_omega, fold_state
 from realformer_fairseq.command_line import UserError
@@ -29,19 +29,6 @@ VARIANTS = {
     "no cross-attention": dict(no_cross_attention=True),
     "scaled heads and residuals": dict(scale_heads=True, scale_resids=True, scale_attn=True),
 }
-
-
-def with_trained_omega(seed=1, **options):
-    """A model whose weights, biases, norms and omegas are all unlike those it starts with."""
-    model = build(seed=seed, **options).eval()
-    torch.manual_seed(seed + 1)
-    with torch.no_grad():
-        for name, value in model.state_dict().items():
-            if name.endswith(".omega"):
-                value.copy_(0.5 + 2 * torch.rand_like(value))
-            elif "layer_norm" in name or name.endswith("bias"):
-                value.add_(0.3 * torch.rand_like(value))
-    return model
 
 
 def folded(model, **options):

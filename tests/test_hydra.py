@@ -14,12 +14,11 @@ from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY, build_mode
 from fairseq_mains import generate, load
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
-from models import TASK, arguments, batch, logits
+from models import TASK, arguments, batch, logits, with_trained_omega
 from omegaconf import OmegaConf
 from omegaconf.errors import ValidationError
-from test_fold_omega import with_trained_omega
-from test_train_scripts import ROWS, command
-from test_training import flat
+from recipe_scripts import ROWS, command
+from training_results import flat
 
 from realformer_fairseq.checkpoints.fold_omega import fold_state
 

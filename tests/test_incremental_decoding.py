@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-from fairseq.sequence_generator import SequenceGenerator
-from models import EOS, MODES, PAD, TASK, batch, build, build_with_weights_of, logits
+from beam_search import assert_forced_scores, generate
+from models import MODES, PAD, TASK, batch, build, build_with_weights_of
 
 DICTIONARY = TASK.target_dictionary
 VARIANTS = {
@@ -12,40 +12,6 @@ VARIANTS = {
     "cross+self-attention": dict(cross_self_attention=True, no_cross_attention=True),
     "one layer": dict(decoder_layers=1),
 }
-
-
-def generate(models, source, beam=5, **options):
-    prefix_tokens = options.pop("prefix_tokens", None)
-    generator = SequenceGenerator(models, DICTIONARY, beam_size=beam, max_len_b=12, **options)
-    sample = {"net_input": {"src_tokens": source, "src_lengths": source.ne(PAD).sum(1)}}
-    with torch.no_grad():
-        return generator.generate(models, sample, prefix_tokens=prefix_tokens)
-
-
-def forced_scores(models, source, tokens):
-    """Log-probability of each target token ``(T,)``, from full forward passes.
-
-    Of several models the mean of the probabilities, as in fairseq's ensembles.
-    """
-    previous = torch.cat([torch.tensor([EOS]), tokens[:-1]]).unsqueeze(0)
-    with torch.no_grad():
-        lprobs = [torch.log_softmax(logits(m, source, previous), -1) for m in models]
-    mean = torch.logsumexp(torch.stack(lprobs), 0) - torch.log(torch.tensor(float(len(models))))
-    return mean[0].gather(1, tokens.unsqueeze(1)).squeeze(1)
-
-
-def assert_forced_scores(models, source, generated, beam=5):
-    """Each hypothesis has the scores that forcing it gives, for its sentence without padding."""
-    for sentence, hypotheses in zip(source, generated):
-        assert len(hypotheses) == beam
-        words = sentence[sentence.ne(PAD)].unsqueeze(0)
-        for hypothesis in hypotheses:
-            torch.testing.assert_close(
-                hypothesis["positional_scores"],
-                forced_scores(models, words, hypothesis["tokens"]),
-                atol=1e-5,
-                rtol=1e-5,
-            )
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -12,12 +12,12 @@ import sys
 
 import pytest
 import torch
+from beam_search import assert_forced_scores, generate
 from conftest import PROJECT, TRAINING
 from fairseq import utils
 from fairseq.models import ARCH_MODEL_NAME_REGISTRY
 from fairseq_mains import load, words
 from models import EOS, MODES, PAD, batch, build, build_with_weights_of, logits, without_dropout
-from test_incremental_decoding import assert_forced_scores, generate
 
 from realformer_fairseq.architectures import ARCHITECTURES
 from realformer_fairseq.multilingual import NAME as MULTILINGUAL

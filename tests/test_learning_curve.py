@@ -1,6 +1,6 @@
 """Curves from the lines that fairseq-train writes."""
 
-from conftest import run
+from conftest import PROJECT, run
 
 from realformer_fairseq.analysis.training_log import read_curves, read_speeds
 
@@ -27,8 +27,8 @@ def test_curves():
     assert read_speeds([epoch]) == [5183.5]
 
 
-def test_picture_and_a_file_without_losses(project, tmp_path):
-    script = project / "scripts/plot_learning_curve.sh"
+def test_picture_and_a_file_without_losses(tmp_path):
+    script = PROJECT / "scripts/plot_learning_curve.sh"
     (tmp_path / "my run.log").write_text(LOG)
     (tmp_path / "other.log").write_text("nothing\n")
     picture = tmp_path / "curve.png"

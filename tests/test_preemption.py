@@ -11,7 +11,7 @@ import types
 import pytest
 import torch
 from conftest import PROJECT, TRAINING, run
-from test_training import flat, losses
+from training_results import flat, losses
 
 from realformer_fairseq.training import preemption
 from realformer_fairseq.training.preemption import SignalWatch, stop_after_update

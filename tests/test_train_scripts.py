@@ -13,21 +13,13 @@ import torch
 from conftest import PROJECT, TRAINING, run
 from fairseq import options
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
-from test_training import losses
+from recipe_scripts import ROWS, SCRIPTS, command
+from training_results import losses
 
 from realformer_fairseq.command_line import UserError
 from realformer_fairseq.training.save_dir_lock import lock_save_dir
 from realformer_fairseq.training.training_plan import plan, updates_an_epoch
 
-SCRIPTS = {pair: PROJECT / f"scripts/train_wmt14_{pair}.sh" for pair in ("en_fr", "en_de")}
-# Row by row: GPUs x tokens x update-freq of the papers.
-ROWS = {
-    ("en_fr", "6-6"): (8, 8000, 10),
-    ("en_fr", "60-12"): (16, 5000, 16),
-    ("en_de", "6-6"): (4, 8192, 1),
-    ("en_de", "12-12"): (4, 8192, 1),
-    ("en_de", "18-18"): (4, 8192, 1),
-}
 # A model and updates for a CPU; after --.
 SMALL = """
     --encoder-layers 2 --decoder-layers 2 --encoder-embed-dim 32 --decoder-embed-dim 32
@@ -35,12 +27,6 @@ SMALL = """
     --decoder-attention-heads 4 --required-batch-size-multiple 1 --log-interval 1 --lr 5e-3
     --warmup-updates 5 --dropout 0 --attention-dropout 0 --activation-dropout 0
 """.split()
-
-
-def command(pair, *arguments, check=True):
-    """The command that a dry run prints, in words."""
-    result = run(SCRIPTS[pair], "--dry-run", "--data", "/no/such", *arguments, check=check)
-    return shlex.split(result.stdout), result
 
 
 def value(words, flag):

@@ -4,29 +4,13 @@ import re
 
 import pytest
 import torch
-from conftest import train
+from conftest import PROJECT, train
 from fairseq import options, utils
 from fairseq.models import ARCH_MODEL_NAME_REGISTRY
+from training_results import flat, losses
 
 from realformer_fairseq.architectures import ARCHITECTURES
 from realformer_fairseq.encoder_layer import FAST_PATH_PARAMETERS
-
-
-def losses(text):
-    """Training loss by update."""
-    found = re.findall(r"train_inner.*? loss=([\d.]+).*num_updates=(\d+)", text)
-    return {int(update): float(loss) for loss, update in found}
-
-
-def flat(state, path=""):
-    """Every tensor and value of a nested state, by path."""
-    if isinstance(state, dict):
-        items = state.items()
-    elif isinstance(state, (list, tuple)):
-        items = enumerate(state)
-    else:
-        return {path: state}
-    return {k: v for key, value in items for k, v in flat(value, f"{path}/{key}").items()}
 
 
 def is_trained(name):
@@ -104,9 +88,9 @@ def test_vanilla_checkpoint_is_fine_tuned(prepared, tmp_path):
 
 
 @pytest.fixture
-def parser(project, tmp_path, monkeypatch):
+def parser(tmp_path, monkeypatch):
     """fairseq-train's parser, for a command line with our --user-dir and without the rest."""
-    monkeypatch.chdir(project)
+    monkeypatch.chdir(PROJECT)
 
     def parse(*arguments, user_dir="realformer_fairseq"):
         line = [str(tmp_path), "--user-dir", user_dir, *arguments]

@@ -11,11 +11,10 @@ import pytest
 from conftest import PROJECT, run
 from debian_corpus import apt_archive, deb_members
 from debian_corpus import extraction as debian_extraction
-from debian_corpus.errors import PreparationError
 from debian_corpus.sources import Source
 from hostile_files import hostile_tar, write_deb
+from project_command_line import UserError
 from wmt14_corpus import archives, extraction
-from wmt14_corpus.project_command_line import UserError
 from wmt14_corpus.recipe import RECIPES, Archive, Corpus, Recipe, load_recipe
 
 HAS_DPKG = shutil.which("dpkg-deb") is not None
@@ -57,7 +56,7 @@ def test_an_absurd_package_is_one_line(inside, monkeypatch, name, content, words
     tar = io.BytesIO()
     hostile_tar(tar, f"./usr/{name}", content)
     write_deb(inside / "a.deb", tar.getvalue())
-    with pytest.raises(PreparationError, match="a.deb") as error:
+    with pytest.raises(UserError, match="a.deb") as error:
         deb_members.read_members(str(inside / "a.deb"), "usr/page")
     assert words in str(error.value) and "\n" not in str(error.value)
 
@@ -72,7 +71,7 @@ def test_a_package_with_something_else_in_it_is_one_line(content):
             return {"/usr/share/locale/fr/LC_MESSAGES/a.mo": content}
 
     source = Source("game", ("game-data",), lambda archive: read_catalogues(archive, "game-data"))
-    with pytest.raises(PreparationError, match="game.*not a gettext catalogue"):
+    with pytest.raises(UserError, match="game.*not a gettext catalogue"):
         debian_extraction.extract(Archive(), source)
 
 
@@ -88,7 +87,7 @@ def test_a_package_with_something_else_in_it_is_one_line(content):
     ],
 )
 def test_names_cannot_get_into_the_settings_of_apt(cache, mirror, words):
-    with pytest.raises(PreparationError, match=words):
+    with pytest.raises(UserError, match=words):
         apt_archive.open_archive(cache, mirror, ("bookworm",), [])
     apt_archive.check_quotable("/a folder/with 'quotes' $(x)", "http://deb.debian.org/debian/")
 
@@ -98,7 +97,7 @@ def test_a_version_is_no_path(inside, monkeypatch):
     index = "Package: a\nVersion: ../../x\nArchitecture: all\nSize: 1\nSHA256: 0\n\n"
     monkeypatch.setattr(apt_archive.AptSuite, "fetch_lists", lambda suite: None)
     monkeypatch.setattr(apt_archive.AptSuite, "index", lambda suite, name: index)
-    with pytest.raises(PreparationError, match="no file name for a"):
+    with pytest.raises(UserError, match="no file name for a"):
         apt_archive.open_archive(str(inside), "http://a/debian", ("bookworm",), ["a"])
 
 

@@ -10,7 +10,7 @@ import sys
 
 import fairseq
 import pytest
-from conftest import run
+from conftest import PROJECT, run
 
 from realformer_fairseq import supported_versions
 from realformer_fairseq.supported_versions import ACCEPTED, fairseq_version, why_unsupported
@@ -54,50 +54,48 @@ def stand_ins(folder, torch_version, fairseq_release, start=""):
     return folder
 
 
-def import_plugin(project, packages, *start):
-    path = os.pathsep.join([str(project), str(packages)])
+def import_plugin(packages, *start):
+    path = os.pathsep.join([str(PROJECT), str(packages)])
     environment = {**os.environ, "PYTHONPATH": path}
     return run(sys.executable, "-S", *start, check=False, env=environment)
 
 
 @pytest.mark.parametrize(("torch_version", "release", "start", "reason"), UNSUPPORTED)
-def test_import_says_in_one_line_what_is_wrong(
-    project, tmp_path, torch_version, release, start, reason
-):
+def test_import_says_in_one_line_what_is_wrong(tmp_path, torch_version, release, start, reason):
     packages = stand_ins(tmp_path / "packages", torch_version, release, start)
-    result = import_plugin(project, packages, "-c", "import realformer_fairseq")
+    result = import_plugin(packages, "-c", "import realformer_fairseq")
     assert result.returncode == 1
     *trace, last = result.stderr.splitlines()
     assert last == f"ImportError: {reason}: {ACCEPTED}"
     assert str(packages) not in "".join(trace)  # nothing from within fairseq
 
 
-def test_import_error_can_be_caught(project, tmp_path):
+def test_import_error_can_be_caught(tmp_path):
     packages = stand_ins(tmp_path / "packages", "2.5.1", "0.12.2")
     code = "try: import realformer_fairseq\nexcept ImportError as error: print(error)"
-    result = import_plugin(project, packages, "-c", code)
+    result = import_plugin(packages, "-c", code)
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout == f"this is torch 2.5.1: {ACCEPTED}\n"
 
 
 @pytest.mark.parametrize("name", ["fairseq-generate", "fairseq_cli/train.py"])
-def test_fairseq_commands_end_with_that_line_alone(project, tmp_path, name):
+def test_fairseq_commands_end_with_that_line_alone(tmp_path, name):
     packages = stand_ins(tmp_path / "packages", "2.5.1", "0.12.2")
     command = tmp_path / name
     command.parent.mkdir(exist_ok=True)
     command.write_text("import realformer_fairseq\n")
-    result = import_plugin(project, packages, command)
+    result = import_plugin(packages, command)
     assert result.returncode == 1
     assert result.stderr == f"{command.name}: this is torch 2.5.1: {ACCEPTED}\n"
 
 
-def test_fairseq_train_shows_no_traceback(project):
+def test_fairseq_train_shows_no_traceback():
     """fairseq's own import of ``--user-dir`` lets the line through."""
     code = f"""
 import sys, torch
 from fairseq_cli.train import cli_main
 torch.__version__ = "2.5.1"
-sys.argv = ["fairseq-train", "data", "--user-dir", {str(project / "realformer_fairseq")!r}]
+sys.argv = ["fairseq-train", "data", "--user-dir", {str(PROJECT / "realformer_fairseq")!r}]
 cli_main()
 """
     result = run(sys.executable, "-c", code, check=False)
@@ -106,10 +104,10 @@ cli_main()
     assert "Traceback" not in result.stderr
 
 
-def test_a_clone_of_fairseq_in_the_current_folder_is_no_fairseq(project, tmp_path):
+def test_a_clone_of_fairseq_in_the_current_folder_is_no_fairseq(tmp_path):
     packages = stand_ins(tmp_path / "packages", "2.13.0", None)
     (packages / "fairseq/fairseq").mkdir(parents=True)
-    result = import_plugin(project, packages, "-c", "import realformer_fairseq")
+    result = import_plugin(packages, "-c", "import realformer_fairseq")
     assert "ImportError: fairseq is not installed" in result.stderr
 
 
@@ -123,13 +121,13 @@ def test_the_versions_of_this_environment_are_found_and_accepted():
     assert why_unsupported() is None
 
 
-def test_versions_are_the_same_everywhere(project):
+def test_versions_are_the_same_everywhere():
     """In the message, setup.py, the pinned wheels and the README."""
-    setup = (project / "setup.py").read_text("utf-8")
+    setup = (PROJECT / "setup.py").read_text("utf-8")
     pinned = re.findall(r'"((?:[a-z]+-)?fairseq(?:-fixed)?)==([\d.]+)', setup)
     assert len(pinned) == 3
-    wheels = (project / "scripts/fairseq-wheels.txt").read_text("utf-8")
-    readme = (project / "README.md").read_text("utf-8")
+    wheels = (PROJECT / "scripts/fairseq-wheels.txt").read_text("utf-8")
+    readme = (PROJECT / "README.md").read_text("utf-8")
     for name, version in pinned:
         assert f"{name} {version}" in ACCEPTED
         assert f"{name} {version}" in readme

@@ -10,10 +10,9 @@ import sys
 import time
 
 import pytest
-from conftest import PROJECT, run
+from conftest import PROJECT, fails, run
 from fairseq.data import Dictionary, data_utils
 from subword_nmt.apply_bpe import BPE
-from test_data_preparation import fails
 from wmt14_archives import build, served
 
 FRENCH, GERMAN = (PROJECT / f"data-prep/prepare-wmt14en2{lang}.sh" for lang in ("fr", "de"))

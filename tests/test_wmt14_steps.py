@@ -14,10 +14,10 @@ import threading
 import time
 
 import pytest
+from project_command_line import UserError
 from wmt14_archives import build, served, sgm, tar
 from wmt14_corpus import __main__ as steps
 from wmt14_corpus import archives, cleaning, dictionary_check, download, extraction, progress
-from wmt14_corpus.project_command_line import UserError
 from wmt14_corpus.recipe import RECIPES, load_recipe
 
 

@@ -7,10 +7,11 @@ import os
 import sys
 import time
 
+from project_command_line import ArgumentParser, UserError, run_main
+
 from . import host_requirements as host
 from .apt_archive import DebianArchive, open_archive
 from .corpus_files import split_summary, write_corpus
-from .errors import PreparationError
 from .extraction import Extraction, extract_all
 from .held_out_split import cap_templates, drop_repeats, split_held_out
 from .sources import PACKAGES, SUITES, UNSEEN_SOURCES
@@ -21,24 +22,17 @@ CACHE_BYTES = 1_000_000_000
 OUT_BYTES = 200_000_000
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Build the corpus; return the exit status. Errors are one line on stderr."""
-    options = _parse(arguments)
+def main() -> None:
+    options = _parse()
     try:
         prepare(os.path.abspath(options.out), os.path.abspath(options.cache), options)
-        return 0
-    except PreparationError as error:
-        message, status = str(error), 1
-    except OSError as error:
-        message, status = f"{error.strerror or error}: {error.filename or 'unknown file'}", 1
     except KeyboardInterrupt:
-        message, status = "interrupted; run it again to go on, what is downloaded is kept", 130
-    print(f"{PROGRAM}: {message}", file=sys.stderr)
-    return status
+        message = "interrupted; run it again to go on, what is downloaded is kept"
+        raise UserError(message) from None
 
 
-def _parse(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
+def _parse() -> argparse.Namespace:
+    parser = ArgumentParser(
         prog=PROGRAM,
         description="Build an English-French corpus from Debian packages, fetched with apt."
         " Nothing is installed.",
@@ -53,7 +47,7 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--mirror", metavar="URL", help="of a Debian archive (default: that of this machine's apt)"
     )
-    return parser.parse_args(arguments)
+    return parser.parse_args()
 
 
 def _positive(text: str) -> int:
@@ -66,7 +60,7 @@ def _positive(text: str) -> int:
 def prepare(out: str, cache: str, options: argparse.Namespace) -> None:
     """Write the corpus into `out`, with the archive's state in `cache`; both are made if needed.
 
-    Raises PreparationError or OSError; files that were in `out` before are kept then.
+    Raises UserError or OSError; files that were in `out` before are kept then.
     """
     start = time.monotonic()
     host.check_commands()
@@ -112,4 +106,4 @@ def _assemble(archive: DebianArchive, extractions: list[Extraction]) -> tuple[di
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_main(main, PROGRAM)

@@ -16,8 +16,9 @@ import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from project_command_line import UserError
+
 from .deb_members import read_members
-from .errors import PreparationError
 from .host_requirements import KEYRING
 from .package_descriptions import PackageRecord, parse_packages
 from .text_normalisation import decode
@@ -71,7 +72,7 @@ class AptSuite:
         return os.path.join(self.cache, "apt-" + self.suite)
 
     def fetch_lists(self) -> None:
-        """Fetch the suite's indexes, unless all are there. Raises PreparationError on failure."""
+        """Fetch the suite's indexes, unless all are there. Raises UserError on failure."""
         for name in ("lists/partial", "cache/archives/partial"):
             os.makedirs(os.path.join(self.folder, name), exist_ok=True)
         self._write("apt.conf", CONFIGURATION)
@@ -81,17 +82,17 @@ class AptSuite:
         self._write("sources.list", SOURCES_LIST)
         error = self._apt_get("update", cwd=self.folder)
         if error or not all(self._index_paths(name) for name in INDEXES):
-            raise PreparationError(
+            raise UserError(
                 f"cannot read the lists of Debian {self.suite} from {self.mirror}"
                 f" ({error or 'some are missing'}): check the network and the archive's URL,"
                 " then run this again"
             )
 
     def _check_mirror(self) -> None:
-        """Raise PreparationError if the lists were fetched from another archive."""
+        """Raise UserError if the lists were fetched from another archive."""
         with open(os.path.join(self.folder, "sources.list"), encoding="utf-8") as file:
             if f" {self.mirror} " not in file.read():
-                raise PreparationError(
+                raise UserError(
                     f"{self.folder} has the lists of another archive than {self.mirror}:"
                     " delete this folder, or use the archive that it was made with"
                 )
@@ -156,11 +157,11 @@ class DebianArchive:
 
 
 def check_quotable(cache: str, mirror: str) -> None:
-    """Raise PreparationError where apt's configuration would take a name for something else."""
+    """Raise UserError where apt's configuration would take a name for something else."""
     if NOT_QUOTABLE.search(cache):
-        raise PreparationError(f"--cache {cache!r}: apt takes no path with a quotation mark in it")
+        raise UserError(f"--cache {cache!r}: apt takes no path with a quotation mark in it")
     if not MIRROR.fullmatch(mirror):
-        raise PreparationError(f"--mirror {mirror!r} is not the URL of a Debian archive")
+        raise UserError(f"--mirror {mirror!r} is not the URL of a Debian archive")
 
 
 def open_archive(
@@ -168,7 +169,7 @@ def open_archive(
 ) -> DebianArchive:
     """Return the archive with all the `packages` downloaded into `cache`, an absolute path.
 
-    What is in `cache` already is not fetched again. Raises PreparationError where the archive
+    What is in `cache` already is not fetched again. Raises UserError where the archive
     cannot be read or lacks a package.
     """
     check_quotable(cache, mirror)
@@ -178,13 +179,13 @@ def open_archive(
     index = parse_packages(clients[0].index(PACKAGES))
     missing = [package for package in packages if package not in index]
     if missing:
-        raise PreparationError(
+        raise UserError(
             f"Debian {suites[0]} at {mirror} has no package {', '.join(missing)}: check that it is"
             f" a complete archive; to read its lists again, delete {clients[0].folder}"
         )
     odd = [package for package in packages if "/" in index[package].file_name]
     if odd:
-        raise PreparationError(f"Debian {suites[0]} at {mirror}: no file name for {odd[0]}")
+        raise UserError(f"Debian {suites[0]} at {mirror}: no file name for {odd[0]}")
     folder = os.path.join(cache, "debs")
     _download(clients[0], [index[package] for package in packages], folder)
     paths = {package: os.path.join(folder, index[package].file_name) for package in packages}
@@ -209,7 +210,7 @@ def _download(client: AptSuite, records: list[PackageRecord], folder: str) -> No
         else:
             failed.append(record.name)
     if failed:
-        raise PreparationError(
+        raise UserError(
             f"cannot download {', '.join(failed)} ({error or 'damaged on the way'}): check the"
             " network and run this again, what is downloaded is kept; if the archive has newer"
             f" packages now, delete {client.folder} first"

@@ -10,7 +10,7 @@ import subprocess
 import tarfile
 import zlib
 
-from .errors import PreparationError
+from project_command_line import UserError
 
 # Ten times what the largest member that is read has. Members are held in memory.
 LARGEST_MEMBER = 1 << 28  # bytes
@@ -20,7 +20,7 @@ def read_members(deb: str, path_pattern: str) -> dict[str, bytes]:
     """Return {absolute path: content} of the files in `deb` whose path matches `path_pattern`.
 
     Only regular files are read, never links. Contents of .gz files are decompressed. Raises
-    PreparationError where `deb` cannot be read, or a member has more than LARGEST_MEMBER bytes.
+    UserError where `deb` cannot be read, or a member has more than LARGEST_MEMBER bytes.
     """
     pattern = re.compile(path_pattern)
     contents = {}
@@ -36,10 +36,10 @@ def read_members(deb: str, path_pattern: str) -> dict[str, bytes]:
                             content = read_bounded(unpacked, member.name)
                         contents[member.name.lstrip(".")] = content
         except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
-            raise PreparationError(_message(deb, str(error))) from error
+            raise UserError(_message(deb, str(error))) from error
         process.stdout.read()
     if process.returncode:
-        raise PreparationError(_message(deb, f"dpkg-deb ended with {process.returncode}"))
+        raise UserError(_message(deb, f"dpkg-deb ended with {process.returncode}"))
     return contents
 
 

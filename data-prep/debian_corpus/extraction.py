@@ -14,9 +14,10 @@ from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from typing import NamedTuple
 
+from project_command_line import UserError
+
 from .alignment import align_block_sentences
 from .apt_archive import DebianArchive
-from .errors import PreparationError
 from .held_out_split import CorpusPair
 from .pair_filters import clean_pair
 from .sources import SOURCES, Source
@@ -35,13 +36,13 @@ class Extraction(NamedTuple):
 def extract(archive: DebianArchive, source: Source) -> Extraction:
     """Return the clean pairs of a source, each English sentence once.
 
-    Raises PreparationError where a package holds something other than it should.
+    Raises UserError where a package holds something other than it should.
     """
     try:
         return _extract(archive, source)
     except (ValueError, EOFError, tarfile.TarError, zipfile.BadZipFile, zlib.error) as error:
         packages = ", ".join(source.packages) or "the lists"
-        raise PreparationError(
+        raise UserError(
             f"cannot read {source.name} ({error}): delete {packages} from the cache and run this"
             " again"
         ) from error
@@ -82,7 +83,7 @@ def _in_processes(archive: DebianArchive, jobs: int) -> Iterator[Extraction]:
         with ProcessPoolExecutor(jobs, initializer=_end_silently_on_interrupt) as executor:
             yield from executor.map(partial(extract, archive), SOURCES)
     except BrokenProcessPool as error:
-        raise PreparationError(
+        raise UserError(
             "a process that reads the packages was killed, maybe for lack of memory:"
             " run this again with --jobs 1, what is downloaded is kept"
         ) from error

@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 
-from .errors import PreparationError
+from project_command_line import UserError
 
 COMMANDS = ("apt-get", "dpkg-deb")
 OS_RELEASE = "/etc/os-release"
@@ -22,19 +22,19 @@ MEGABYTE = 10**6
 
 
 def check_commands() -> None:
-    """Raise PreparationError where apt-get or dpkg-deb is missing."""
+    """Raise UserError where apt-get or dpkg-deb is missing."""
     missing = [command for command in COMMANDS if shutil.which(command) is None]
     if missing:
-        raise PreparationError(
+        raise UserError(
             f"this machine has no {' and no '.join(missing)}: the corpus is made of Debian"
             f" packages, fetched with Debian's apt; {ADVICE}"
         )
 
 
 def check_keyring(path: str = KEYRING) -> None:
-    """Raise PreparationError where Debian's archive keys are missing."""
+    """Raise UserError where Debian's archive keys are missing."""
     if not os.path.exists(path):
-        raise PreparationError(
+        raise UserError(
             f"{path} is missing, so Debian's packages cannot be verified:"
             " install the package debian-archive-keyring"
         )
@@ -43,7 +43,7 @@ def check_keyring(path: str = KEYRING) -> None:
 def debian_archive(os_release: str = OS_RELEASE) -> str:
     """Return the URL of the Debian archive that this machine's apt is set up for.
 
-    Raises PreparationError where the system is not Debian, or has no such archive.
+    Raises UserError where the system is not Debian, or has no such archive.
     """
     try:
         with open(os_release, encoding="utf-8") as file:
@@ -53,7 +53,7 @@ def debian_archive(os_release: str = OS_RELEASE) -> str:
     advice = f"{ADVICE}, or give the URL of a Debian archive with --mirror"
     if system.get("ID") != "debian":
         name = system.get("PRETTY_NAME", "not known to be Debian")
-        raise PreparationError(
+        raise UserError(
             f"this system is {name}, and the corpus is made of Debian's packages: {advice}"
         )
     codename = system.get("VERSION_CODENAME", "")
@@ -63,9 +63,7 @@ def debian_archive(os_release: str = OS_RELEASE) -> str:
         if component == "main" and codename in releases
     ]
     if not urls:
-        raise PreparationError(
-            f"apt on this machine has no archive for Debian {codename} main: {advice}"
-        )
+        raise UserError(f"apt on this machine has no archive for Debian {codename} main: {advice}")
     # Others' archives may use Debian's release names too, but hardly its path.
     return min(urls, key=lambda url: not url.rstrip("/").endswith("/debian"))
 
@@ -82,10 +80,10 @@ def _index_targets() -> list[list[str]]:
 
 
 def check_disk_space(folder: str, needed: int) -> None:
-    """Raise PreparationError unless the existing `folder` has `needed` bytes free."""
+    """Raise UserError unless the existing `folder` has `needed` bytes free."""
     free = shutil.disk_usage(folder).free
     if free < needed:
-        raise PreparationError(
+        raise UserError(
             f"{folder} has {_megabytes(free)} free and {_megabytes(needed)} are needed:"
             " free some space or choose another folder"
         )

@@ -6,8 +6,9 @@ import os
 import sys
 from pathlib import Path
 
+from project_command_line import ArgumentParser, UserError, run_main
+
 from . import archives, cleaning, dictionary_check, download, extraction, progress
-from .project_command_line import ArgumentParser, UserError, run_main
 from .recipe import RECIPES, load_recipe
 
 # Bytes of all text and binary data, as a multiple of the raw text: README, "WMT'14".

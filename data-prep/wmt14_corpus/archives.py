@@ -14,9 +14,10 @@ import urllib.parse
 from dataclasses import dataclass
 from pathlib import Path
 
+from project_command_line import UserError
+
 from .download import Patience, discard, download, only_one
 from .progress import BLOCK, Progress, put_in_place
-from .project_command_line import UserError
 from .recipe import Archive, Recipe
 
 

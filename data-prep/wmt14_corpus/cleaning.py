@@ -15,8 +15,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Iterator
 
+from project_command_line import UserError
+
 from .progress import Progress, put_in_place
-from .project_command_line import UserError
 
 MAX_TOKENS = 250
 RATIO = 1.5

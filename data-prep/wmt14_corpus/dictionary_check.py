@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Iterator
 
-from .project_command_line import UserError
+from project_command_line import UserError
 
 MAX_UNKNOWN = 0.01
 

@@ -21,8 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Iterator
 
+from project_command_line import UserError
+
 from .progress import BLOCK, Progress
-from .project_command_line import UserError
 
 TIMEOUT = 60  # seconds without a byte
 LONGEST_PAUSE = 600  # seconds

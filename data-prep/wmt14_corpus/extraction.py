@@ -18,8 +18,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO, Iterable, Iterator
 
+from project_command_line import UserError
+
 from .progress import BLOCK, Progress, put_in_place
-from .project_command_line import UserError
 from .recipe import Corpus, Recipe
 
 DAMAGE = (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile)

@@ -1,7 +1,7 @@
 """Read the log of fairseq-train (``--log-format simple``): figures by update, speed, GPUs."""
 
 import re
-from typing import Dict, Iterable, List, Tuple
+from typing import Dict, Iterable, Iterator, List, Tuple
 
 NUMBER = r"[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?(?![\w.])|nan\b|inf\b"
 LONGEST_LINE = 10_000  # characters; fairseq's lines of figures are below 1,000
@@ -19,6 +19,11 @@ KEYS = {"loss": "nll_loss", "gradient-norm": "gnorm", "speed": "wps"}
 Curve = List[Tuple[int, float]]
 
 
+def short_lines(lines: Iterable[str]) -> Iterator[str]:
+    """Those that may hold figures, so that no expression has to search a very long one."""
+    return (line for line in lines if len(line) <= LONGEST_LINE)
+
+
 def read_curves(lines: Iterable[str], quantity: str = "loss") -> Dict[str, Curve]:
     """A quantity by update, for training and (the loss) for each validation set.
 
@@ -33,9 +38,7 @@ def read_curves(lines: Iterable[str], quantity: str = "loss") -> Dict[str, Curve
     """
     value_in = re.compile(rf"\b{KEYS[quantity]}=({NUMBER})")
     found: Dict[str, Dict[int, float]] = {"train": {}}
-    for line in lines:
-        if len(line) > LONGEST_LINE:
-            continue
+    for line in short_lines(lines):
         training, value = TRAINING_LINE.search(line), value_in.search(line)
         validation = VALIDATION_LINE.search(line)
         if training and value:
@@ -51,12 +54,11 @@ def read_speeds(lines: Iterable[str]) -> List[float]:
 
     Lines within an epoch say more than those about whole ones, which may be all there is.
     """
-    short = [line for line in lines if len(line) <= LONGEST_LINE]
-    found = [speed for _, speed in read_curves(short, "speed")["train"]]
-    return found or [float(match[1]) for match in map(EPOCH_SPEED.search, short) if match]
+    lines = list(short_lines(lines))
+    found = [speed for _, speed in read_curves(lines, "speed")["train"]]
+    return found or [float(match[1]) for match in map(EPOCH_SPEED.search, lines) if match]
 
 
 def read_gpus(lines: Iterable[str]) -> Dict[str, str]:
     """The name of each process's GPU, by rank; empty on CPUs."""
-    short = (line for line in lines if len(line) <= LONGEST_LINE)
-    return {match[1]: match[2] for match in map(GPU.search, short) if match}
+    return {match[1]: match[2] for match in map(GPU.search, short_lines(lines)) if match}

@@ -8,7 +8,7 @@ from collections import Counter
 from statistics import median
 from typing import Any, Dict, Iterator, List, Tuple
 
-from ..analysis.training_log import LONGEST_LINE, read_curves, read_gpus, read_speeds
+from ..analysis.training_log import read_curves, read_gpus, read_speeds, short_lines
 from ..command_line import UserError
 from .model_card_markdown import NOT_RECORDED, code, listed, number, scalar, table, text
 
@@ -53,7 +53,7 @@ def log_lines(path: str) -> Iterator[str]:
     """Of a file that may not be there."""
     if os.path.isfile(path):
         with open(path, encoding="utf-8", errors="replace") as file:
-            yield from (line for line in file if len(line) <= LONGEST_LINE)
+            yield from short_lines(file)
 
 
 def split_table(folder: str, source: str, target: str) -> str:
@@ -162,7 +162,7 @@ def log_facts(path: str) -> Dict[str, str]:
         OSError: no such file
     """
     with open(path, encoding="utf-8", errors="replace") as file:
-        lines = [line for line in file if len(line) <= LONGEST_LINE]
+        lines = list(short_lines(file))
     curves, speeds, gpus = read_curves(lines), read_speeds(lines), read_gpus(lines)
     del curves["train"]
     if not speeds and not curves and not gpus:

@@ -15,6 +15,7 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.trainer import Trainer
 
 from ..command_line import UserError, run_main
+from ..registration import register_with_fairseq
 
 PROGRAM = "training_plan.py"
 ADAM_STATES = 2  # float32 numbers for each parameter
@@ -61,6 +62,7 @@ def plan(cfg) -> Dict[str, int]:
 
 
 def main() -> None:
+    register_with_fairseq()
     logging.disable(logging.INFO)
     with contextlib.redirect_stdout(sys.stderr):
         try:
@@ -72,6 +74,5 @@ def main() -> None:
         print(name, value)
 
 
-def run() -> None:
-    """Called from ``python3 -c``: with ``-m`` this package does not register itself."""
+if __name__ == "__main__":
     run_main(main, PROGRAM)

@@ -35,9 +35,10 @@ plan_training() {
 
 # Sets PLAN, lines of a name and a number.
 count_training() {
-  local count='from realformer_fairseq.training.training_plan import run; run()' any_length=()
+  local any_length=()
   [[ "${SCHEDULE[1]}" != polynomial_decay ]] || any_length=(--total-num-update 1)
-  PLAN="$(python3 -c "$count" "${TRAIN[@]}" ${any_length[@]+"${any_length[@]}"} \
+  PLAN="$(python3 -m realformer_fairseq.training.training_plan "${TRAIN[@]}" \
+    ${any_length[@]+"${any_length[@]}"} \
     ${EXTRA[@]+"${EXTRA[@]}"} --distributed-world-size "$WORLD")"
 }
 

@@ -19,7 +19,7 @@ from pathlib import Path
 PROJECT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(PROJECT), str(PROJECT / "tests")]
 
-from test_pinned_checkpoint import EXPECTED, load, outputs  # noqa: E402
+from pinned_checkpoints import EXPECTED, load, outputs  # noqa: E402
 
 WORDS = {
     "one": "un", "two": "deux", "three": "trois", "four": "quatre", "five": "cinq",
