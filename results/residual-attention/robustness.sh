@@ -12,7 +12,8 @@
 #
 # Learning rates 1e-3, 2e-3 and 4e-3 with dropout 0.1, and dropout 0, 0.1 and 0.3 (of sub-layers and
 # embeddings) with learning rate 2e-3: 10 trainings of about 15 minutes on one core. What is done is
-# not done again. At the end prints the validation losses.
+# not done again. Prints the validation losses after the last update, in bits per subword, as a
+# Markdown table; those on the way are in robustness.csv.
 #
 # Example
 #
@@ -33,6 +34,7 @@ while [[ $# -gt 0 ]]; do
   esac
 done
 [[ -n "$CORPUS" ]] || die "--corpus is needed (-h for help)"
+make_absolute OUT
 
 VALUES=("2e-3 0.1" "1e-3 0.1" "4e-3 0.1" "2e-3 0" "2e-3 0.3")
 for value in "${VALUES[@]}"; do
@@ -42,13 +44,26 @@ for value in "${VALUES[@]}"; do
     --no-translation none mean >/dev/null || true # a training that diverges is a result, too
 done
 
-echo "validation loss after $UPDATES updates, bits per subword"
+FILES=()
 for value in "${VALUES[@]}"; do
   read -r lr dropout <<<"$value"
-  for name in none mean; do
-    loss="$(awk -F, -v name="$name" -v updates="$UPDATES" \
-      '$1 == name && $4 == updates { print $5 }' "$OUT/lr-$lr-dropout-$dropout/curves.csv")" || true
-    printf 'learning rate %s  dropout %-3s  %-4s  %s\n' "$lr" "$dropout" "$name" \
-      "${loss:-did not get there, see $name-1.log}"
-  done
+  file="$OUT/lr-$lr-dropout-$dropout/curves.csv"
+  [[ ! -f "$file" ]] || FILES+=("lr=$lr" "dropout=$dropout" "$file")
+done
+[[ ${#FILES[@]} -gt 0 ]] || die "--out '$OUT': no training got anywhere, see $OUT/*/*.log"
+awk 'NR == 1 { print "learning_rate,dropout," $0 } FNR > 1 { print lr "," dropout "," $0 }' \
+  "${FILES[@]}" >"$OUT/robustness.csv.tmp"
+mv "$OUT/robustness.csv.tmp" "$OUT/robustness.csv"
+
+loss() { # learning rate, dropout, name
+  awk -F, -v lr="$1" -v dropout="$2" -v name="$3" -v updates="$UPDATES" \
+    '$1 "" == lr && $2 "" == dropout && $3 == name && $6 == updates { print $7 }' "$OUT/robustness.csv"
+}
+
+echo "| learning rate | dropout | none | mean |"
+echo "|---|---|---|---|"
+for value in "${VALUES[@]}"; do
+  read -r lr dropout <<<"$value"
+  none="$(loss "$lr" "$dropout" none)" mean="$(loss "$lr" "$dropout" mean)"
+  echo "| $lr | $dropout | ${none:-not reached} | ${mean:-not reached} |"
 done
