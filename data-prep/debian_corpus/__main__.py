@@ -7,7 +7,7 @@ import os
 import sys
 import time
 
-from project_command_line import ArgumentParser, UserError, run_main
+from project_command_line import ArgumentParser, run_main
 
 from . import host_requirements as host
 from .apt_archive import DebianArchive, open_archive
@@ -28,7 +28,8 @@ def main() -> None:
         prepare(os.path.abspath(options.out), os.path.abspath(options.cache), options)
     except KeyboardInterrupt:
         message = "interrupted; run it again to go on, what is downloaded is kept"
-        raise UserError(message) from None
+        print(f"{PROGRAM}: {message}", file=sys.stderr)
+        raise
 
 
 def _parse() -> argparse.Namespace:

@@ -37,18 +37,14 @@ done
 make_absolute OUT
 
 VALUES=("1e-3 0.1" "2e-3 0.1" "4e-3 0.1" "8e-3 0.1" "2e-3 0" "2e-3 0.3")
-for value in "${VALUES[@]}"; do
-  read -r lr dropout <<<"$value"
-  "$PROJECT/results/residual-attention/run.sh" --corpus "$CORPUS" --out "$OUT/lr-$lr-dropout-$dropout" \
-    --seeds 1 --updates "$UPDATES" --lr "$lr" --dropout "$dropout" --jobs "$JOBS" \
-    --no-translation none mean >/dev/null || true # a training that diverges is a result, too
-done
-
 FILES=()
 for value in "${VALUES[@]}"; do
   read -r lr dropout <<<"$value"
-  file="$OUT/lr-$lr-dropout-$dropout/curves.csv"
-  [[ ! -f "$file" ]] || FILES+=("lr=$lr" "dropout=$dropout" "$file")
+  folder="$OUT/lr-$lr-dropout-$dropout"
+  "$PROJECT/results/residual-attention/run.sh" --corpus "$CORPUS" --out "$folder" \
+    --seeds 1 --updates "$UPDATES" --lr "$lr" --dropout "$dropout" --jobs "$JOBS" \
+    --no-translation none mean >/dev/null || true # a training that diverges is a result, too
+  [[ ! -f "$folder/curves.csv" ]] || FILES+=("lr=$lr" "dropout=$dropout" "$folder/curves.csv")
 done
 [[ ${#FILES[@]} -gt 0 ]] || die "--out '$OUT': no training got anywhere, see $OUT/*/*.log"
 awk 'NR == 1 { print "learning_rate,dropout," $0 } FNR > 1 { print lr "," dropout "," $0 }' \
