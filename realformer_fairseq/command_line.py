@@ -44,10 +44,13 @@ class ArgumentParser(argparse.ArgumentParser):
 def run_main(main: Callable[[], None], program: Optional[str] = None) -> None:
     """Run a command; turn ``UserError`` and ``OSError`` into one line, ``program: message``.
 
+    Ctrl-C ends it with exit code 130, quietly unless ``KeyboardInterrupt`` has a message.
+
     Args:
         main: takes its arguments from ``sys.argv``
         program: what the user called, default the name of the running file
     """
+    program = program or Path(sys.argv[0]).name
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="surrogateescape")
     try:
@@ -58,8 +61,10 @@ def run_main(main: Callable[[], None], program: Optional[str] = None) -> None:
         message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
     except MemoryError:
         message = "there is not enough memory"
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
+        if interrupt.args:
+            print(f"{program}: {interrupt}", file=sys.stderr)
         sys.exit(128 + signal.SIGINT)
     else:
         return
-    sys.exit(f"{program or Path(sys.argv[0]).name}: {printable(message)}")
+    sys.exit(f"{program}: {printable(message)}")

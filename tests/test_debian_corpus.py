@@ -11,6 +11,7 @@ import os
 import pickle
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -734,6 +735,19 @@ def test_no_apt_is_one_line_without_traceback(tmp_path):
 def test_a_process_of_a_pool_can_say_what_is_wrong():
     (error,) = pickle.loads(pickle.dumps(UserError("no such package"))).args
     assert error == "no such package"
+
+
+def test_interrupting_says_what_is_kept(tmp_path, capfd, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "prepare", interrupted)
+    code, err = run_main(tmp_path, capfd)
+    assert code == 128 + signal.SIGINT
+    assert (
+        err
+        == f"{command.PROGRAM}: interrupted; run it again to go on, what is downloaded is kept\n"
+    )
 
 
 def test_missing_package(fake_archive, tmp_path, capfd):

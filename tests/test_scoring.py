@@ -131,7 +131,10 @@ def test_domains_are_sorted_by_size_and_scored_apart():
         ),
         ("--hyp {none} --ref {ref} --lang fr", "{none}: No such file or directory"),
         ("--hyp {ref} --ref {empty} --lang fr", "{empty}: the file is empty"),
-        ("--hyp {latin1} --ref {ref} --lang fr", "{latin1}: not UTF-8: unexpected end of data"),
+        (
+            "--hyp {latin1} --ref {ref} --lang fr",
+            "{latin1}, line 1: not UTF-8: unexpected end of data",
+        ),
         ("--hyp {zip} --ref {ref} --lang fr", "{zip}: Not a gzipped file (b'pl')"),
         ("--hyp {ref} --ref {ref}", "the following arguments are required: --lang (-h for help)"),
         (

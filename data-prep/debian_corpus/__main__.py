@@ -28,8 +28,7 @@ def main() -> None:
         prepare(os.path.abspath(options.out), os.path.abspath(options.cache), options)
     except KeyboardInterrupt:
         message = "interrupted; run it again to go on, what is downloaded is kept"
-        print(f"{PROGRAM}: {message}", file=sys.stderr)
-        raise
+        raise KeyboardInterrupt(message) from None
 
 
 def _parse() -> argparse.Namespace:

@@ -171,7 +171,7 @@ def _run() -> None:
     except UnicodeDecodeError as error:
         raise UserError(f"not UTF-8: {error}") from None
     except KeyboardInterrupt:
-        raise UserError("interrupted; start it again to go on") from None
+        raise KeyboardInterrupt("interrupted; start it again to go on") from None
     except BrokenPipeError:
         os._exit(1)  # whoever reads us has said why
 

@@ -6,7 +6,7 @@ from typing import Dict, NamedTuple
 from ..atomic_output import atomic_output
 from ..command_line import ArgumentParser, UserError, run_main
 from .figures import check_matplotlib, new_figure, plain, save
-from .training_log import Curve, read_curves
+from .training_log import Curve, log_lines, read_curves
 
 PROGRAM = "plot_learning_curve.sh"
 
@@ -71,8 +71,7 @@ def main() -> None:
         name = Path(path).stem
         if name in logs:
             raise UserError(f"--logs: two files are called {name}, which names their curves")
-        with open(path, encoding="utf-8", errors="replace") as file:
-            curves = read_curves(file, args.quantity)
+        curves = read_curves(log_lines(path), args.quantity)
         curves = {name: curve for name, curve in curves.items() if curve}
         if not curves:
             raise UserError(

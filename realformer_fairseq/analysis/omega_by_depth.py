@@ -15,6 +15,7 @@ from ..checkpoints.checkpoint_loading import allow_fairseq_checkpoints
 from ..checkpoints.mapped_checkpoint import load_checkpoint
 from ..command_line import ArgumentParser, UserError, run_main
 from .figures import check_matplotlib, new_figure, plain, save
+from .training_log import log_lines
 
 PROGRAM = "plot_omega.sh"
 ORDER = ("self_attn", "encoder_attn", "ffn")
@@ -55,8 +56,7 @@ def read_run(checkpoint: str, log: str) -> Run:
     trained = {name: value.float() for name, value in model.items() if OMEGA.fullmatch(name)}
     if not trained:
         raise UserError(f"--run {checkpoint}: there is no omega in it")
-    with open(log, encoding="utf-8", errors="replace") as file:
-        found = [PROFILE_LINE.search(line) for line in file]
+    found = map(PROFILE_LINE.search, log_lines(log))
     profile = {match.group(1): float(match.group(5)) for match in found if match}
     return Run(Path(log).stem, trained, profile)
 

@@ -1,7 +1,8 @@
 """Read the log of fairseq-train (``--log-format simple``): figures by update, speed, GPUs."""
 
+import os
 import re
-from typing import Dict, Iterable, Iterator, List, Tuple
+from typing import Dict, Iterable, Iterator, List, Tuple, Union
 
 NUMBER = r"[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?(?![\w.])|nan\b|inf\b"
 LONGEST_LINE = 10_000  # characters; fairseq's lines of figures are below 1,000
@@ -17,11 +18,17 @@ GPU = re.compile(r"rank +([0-9]{1,6}): capabilities = .* ; name = (.{1,100}?) *$
 KEYS = {"loss": "nll_loss", "gradient-norm": "gnorm", "speed": "wps"}
 
 Curve = List[Tuple[int, float]]
+PathLike = Union[str, "os.PathLike[str]"]
 
 
-def short_lines(lines: Iterable[str]) -> Iterator[str]:
-    """Those that may hold figures, so that no expression has to search a very long one."""
-    return (line for line in lines if len(line) <= LONGEST_LINE)
+def log_lines(path: PathLike) -> Iterator[str]:
+    """Those that may hold figures, so that no expression has to search a very long one.
+
+    Raises:
+        OSError: no such file
+    """
+    with open(path, encoding="utf-8", errors="replace") as file:
+        yield from (line for line in file if len(line) <= LONGEST_LINE)
 
 
 def read_curves(lines: Iterable[str], quantity: str = "loss") -> Dict[str, Curve]:
@@ -38,7 +45,7 @@ def read_curves(lines: Iterable[str], quantity: str = "loss") -> Dict[str, Curve
     """
     value_in = re.compile(rf"\b{KEYS[quantity]}=({NUMBER})")
     found: Dict[str, Dict[int, float]] = {"train": {}}
-    for line in short_lines(lines):
+    for line in lines:
         training, value = TRAINING_LINE.search(line), value_in.search(line)
         validation = VALIDATION_LINE.search(line)
         if training and value:
@@ -54,11 +61,11 @@ def read_speeds(lines: Iterable[str]) -> List[float]:
 
     Lines within an epoch say more than those about whole ones, which may be all there is.
     """
-    lines = list(short_lines(lines))
+    lines = list(lines)
     found = [speed for _, speed in read_curves(lines, "speed")["train"]]
     return found or [float(match[1]) for match in map(EPOCH_SPEED.search, lines) if match]
 
 
 def read_gpus(lines: Iterable[str]) -> Dict[str, str]:
     """The name of each process's GPU, by rank; empty on CPUs."""
-    return {match[1]: match[2] for match in map(GPU.search, short_lines(lines)) if match}
+    return {match[1]: match[2] for match in map(GPU.search, lines) if match}

@@ -8,6 +8,7 @@ from typing import Dict, List, Sequence
 
 from ..command_line import UserError
 from ..text.tokenization import attach_curly_apostrophe, join_curly_apostrophe, line_detokenizer
+from ..text.utf8_lines import read_utf8_lines
 
 LOG_LINE = re.compile(r"([HD])-([0-9]{1,18})\t[^\t]*\t(.*)")
 TARGET_LINE = re.compile(r"T-[0-9]+\t.*")
@@ -16,19 +17,14 @@ TARGET_LINE = re.compile(r"T-[0-9]+\t.*")
 def read_lines(path: str) -> List[str]:
     """Lines of a UTF-8 file, decompressed if its name ends in ``.gz``.
 
-    Only a line feed ends a line: splitting at Unicode's other separators would put two files out
-    of step.
-
     Raises:
         UserError: empty, not UTF-8 or not gzip
         OSError: no such file
     """
     opener = gzip.open if path.endswith(".gz") else open
     try:
-        with opener(path, "rt", encoding="utf-8", newline="\n") as file:
-            lines = [line.rstrip("\r\n") for line in file]
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not UTF-8: {error.reason}") from None
+        with opener(path, "rb") as file:
+            lines = list(read_utf8_lines(file, path))
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise UserError(f"{path}: {error}") from None
     if not lines:

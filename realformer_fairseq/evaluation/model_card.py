@@ -15,6 +15,8 @@ from ..checkpoints.checkpoint_loading import allow_fairseq_checkpoints
 from ..checkpoints.mapped_checkpoint import load_checkpoint, stored_option
 from ..command_line import ArgumentParser, UserError, run_main
 from ..installed_versions import installed_versions
+from .model_card_data import data_facts
+from .model_card_log import log_facts
 from .model_card_markdown import (
     NOT_RECORDED,
     base_name,
@@ -32,7 +34,7 @@ from .model_card_model import (
     languages,
     model_facts,
 )
-from .model_card_records import data_facts, evaluation, log_facts, read_scores
+from .model_card_scores import evaluation, read_scores
 from .model_card_training import training_facts
 
 PROGRAM = "model_card.sh"

@@ -1,25 +1,12 @@
-"""What is translated: raw lines, their subwords, and how many of them a model can read."""
+"""The subwords of what is translated, and how many of them a model can read."""
 
-from typing import BinaryIO, Callable, Iterator, List, Sequence
+from typing import Callable, List, Sequence
 
 from ..command_line import ArgumentParser, UserError
 from ..text.bpe_encoding import read_codes
 from ..text.tokenization import line_function
 
 POSITIONS = 1024  # fairseq's default of --max-source-positions, for task and model
-
-
-def read_raw_lines(file: BinaryIO, name: str) -> Iterator[str]:
-    """Lines of UTF-8 as they come, ended by a line feed and by nothing else.
-
-    Raises:
-        UserError: naming the first line that is not UTF-8
-    """
-    for number, line in enumerate(file, 1):
-        try:
-            yield line.decode("utf-8").rstrip("\r\n")
-        except UnicodeDecodeError as error:
-            raise UserError(f"{name}, line {number}: not UTF-8: {error.reason}") from None
 
 
 def subword_encoder(lang: str, codes: str, moses: bool = False) -> Callable[[str], List[str]]:

@@ -12,9 +12,10 @@ from tqdm import tqdm
 from ..atomic_output import atomic_output
 from ..command_line import ArgumentParser, UserError, flag, run_main
 from ..text.tokenization import line_detokenizer
+from ..text.utf8_lines import read_utf8_lines
 from .interactive_search import Search, search_command
 from .overlong_sentences import POLICIES, SPLIT, overlong_message, parts_of_sentences
-from .source_sentences import read_raw_lines, subword_encoder, subword_limit
+from .source_sentences import subword_encoder, subword_limit
 
 PROGRAM = "translate.sh"
 BEAM, LENPEN = 5, 0.8  # of the recipes for WMT'14 English-French
@@ -141,13 +142,13 @@ def main() -> None:
         return
     check_files(args)
     if args.interactive:
-        translate_as_it_comes(read_raw_lines(sys.stdin.buffer, "standard input"), args, command)
+        translate_as_it_comes(read_utf8_lines(sys.stdin.buffer, "standard input"), args, command)
         return
     if args.input:
         with open(args.input, "rb") as file:
-            lines = list(read_raw_lines(file, args.input))
+            lines = list(read_utf8_lines(file, args.input))
     else:
-        lines = list(read_raw_lines(sys.stdin.buffer, "standard input"))
+        lines = list(read_utf8_lines(sys.stdin.buffer, "standard input"))
     write_lines(translate_lines(lines, args, command), args.output)
 
 

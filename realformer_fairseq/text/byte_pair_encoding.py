@@ -12,12 +12,13 @@ import collections
 import functools
 import re
 import sys
-from typing import BinaryIO, Dict, Iterable, Iterator, List
+from typing import Dict, Iterable, List
 
 from ..command_line import ArgumentParser, UserError
 from .bpe_encoding import STRIPPED, line_encoder
 from .bpe_learning import learn_merges
 from .parallel_lines import check_jobs, convert_stream, run_in_pipe
+from .utf8_lines import read_utf8_lines
 
 PROGRAM = "byte_pair_encoding"
 
@@ -54,19 +55,14 @@ def read_word_counts(paths: Iterable[str]) -> Dict[str, int]:
     return counts
 
 
-def _text_lines(source: BinaryIO) -> Iterator[str]:
-    for number, line in enumerate(source, 1):
-        try:
-            yield line.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise UserError(f"standard input, line {number}: not UTF-8: {error.reason}") from None
-
-
 def learn(merges: int, paths: List[str]) -> None:
     """Write codes to standard output, each as soon as it is known."""
     if merges < 1:
         raise UserError(f"--merges: {merges} is not a whole number above 0")
-    counts = read_word_counts(paths) if paths else count_words(_text_lines(sys.stdin.buffer))
+    if paths:
+        counts = read_word_counts(paths)
+    else:
+        counts = count_words(read_utf8_lines(sys.stdin.buffer, "standard input"))
     learnt = 0
     pairs = learn_merges(counts, merges)
     pair = next(pairs, None)  # fails before anything is written

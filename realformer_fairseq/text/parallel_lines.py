@@ -14,6 +14,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import BinaryIO, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ..command_line import UserError, run_main
+from .utf8_lines import decode_line
 
 BLOCK_BYTES = 1 << 18
 # Nothing that is to be translated is as long. Bounds the memory that a worker needs.
@@ -55,10 +56,7 @@ def _decode(line: bytes, number: int, too_long: List[int]) -> str:
     if len(line) > LONGEST_LINE:
         too_long.append(number)
         return ""
-    try:
-        return line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise UserError(f"standard input, line {number}: not UTF-8: {error.reason}") from None
+    return decode_line(line, number, "standard input")
 
 
 def convert_block(
