@@ -21,7 +21,7 @@
 #
 # What is done is not done again; what was interrupted goes on. A training takes about 30 minutes on
 # one core. At the end there are curves.csv, table.md and loss.png of all that is there so far, and
-# scores-SEED.json, whose comparisons are with `none`; those of scores-admin-SEED.json with `admin`.
+# scores-SEED.json, whose comparisons are with `none`; those of scores-NAME-SEED.json with NAME.
 #
 # Example
 #
@@ -155,6 +155,8 @@ score() { # seed, name of the figures, names with the baseline first
 for seed in "${SEEDS[@]}"; do
   score "$seed" "scores-$seed" "${ALL[@]}"
   score "$seed" "scores-admin-$seed" "${ADMIN[@]}"
+  score "$seed" "scores-mean-$seed" mean sum
+  score "$seed" "scores-admin-mean-$seed" admin-mean admin-sum
 done
 python3 "$PROJECT/results/residual-attention/summarize.py" --runs "$OUT" --out "$OUT"
 cat "$OUT/table.md"

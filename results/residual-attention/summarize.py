@@ -2,7 +2,7 @@
 
     python results/residual-attention/summarize.py --runs DIR --out DIR
 
---runs has NAME-SEED.log, scores-SEED.json and scores-admin-SEED.json. A training that is not yet as
+--runs has NAME-SEED.log, scores-SEED.json and scores-NAME-SEED.json. A training that is not yet as
 far as the others is left out. Where there are no logs, the curves.csv of --out is read instead, so
 that table and picture can be made again from what is in the repository.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from realformer_fairseq.analysis.figures import new_figure, save
-from realformer_fairseq.analysis.training_log import read_curves, read_speeds
+from realformer_fairseq.analysis.training_log import log_lines, read_curves, read_speeds
 from realformer_fairseq.atomic_output import atomic_output
 from realformer_fairseq.command_line import ArgumentParser, UserError, run_main
 
@@ -64,7 +64,7 @@ def runs_of_logs(folder: Path) -> List[Run]:
             seed = path.stem[len(name) + 1 :]
             if not seed.isdigit():
                 continue
-            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+            lines = list(log_lines(path))
             losses = dict(read_curves(lines).get("valid", []))
             if losses:
                 # Whole numbers, as curves.csv has them: the table is the same from either.
@@ -120,7 +120,7 @@ def read_scores(folder: Path) -> Scores:
     scores = {}
     for path in sorted(folder.glob("scores-*.json")):
         *baseline, seed = path.stem.split("-")[1:]
-        key = baseline[0] if baseline else BASELINES[0], int(seed)
+        key = "-".join(baseline) or BASELINES[0], int(seed)
         scores[key] = json.loads(path.read_text(encoding="utf-8"))
     return scores
 
