@@ -2,7 +2,7 @@
 
 from conftest import PROJECT, run
 
-from realformer_fairseq.analysis.training_log import read_curves, read_speeds
+from realformer_fairseq.analysis.training_log import log_lines, read_curves, read_speeds
 
 LOG = """\
 2026-01-01 10:00:00 | INFO | train_inner | epoch 001:     50 / 2655 loss=12.5, nll_loss=12.4, \
@@ -25,6 +25,13 @@ def test_curves():
     assert read_speeds(LOG.splitlines()) == [1414.4, 1414.4]
     epoch = "epoch 001 | loss 6.721 | nll_loss 6.039 | wps 5183.5 | ups 5.53 | num_updates 211"
     assert read_speeds([epoch]) == [5183.5]
+
+
+def test_a_very_long_line_is_left_out(tmp_path):
+    log = tmp_path / "train.log"
+    long = "epoch 001: " + "num_updates=1 " * 1000
+    log.write_bytes(f"{long}\n{LOG}".encode() + b"\xff\n")
+    assert list(log_lines(log)) == [*LOG.splitlines(keepends=True), "\ufffd\n"]
 
 
 def test_picture_and_a_file_without_losses(tmp_path):
