@@ -32,8 +32,10 @@ CORPUS="$OUT/corpus" CHECKPOINTS="$OUT/checkpoints"
 
 train() {
   if [[ -e "$OUT/training-is-done" ]]; then
+    say "the training is done"
     return
   fi
+  say "training a realformer_tiny for $UPDATES updates (log: '$OUT/train.log')"
   fairseq-train "$CORPUS/data-bin" --user-dir "$USER_DIR" --arch realformer_tiny \
     --task translation --source-lang en --target-lang fr --share-all-embeddings --dropout 0 \
     --criterion label_smoothed_cross_entropy --label-smoothing 0.1 \
@@ -56,7 +58,6 @@ make_folder --out "$OUT"
 keep_options "$OUT" "demo, fairseq-train options: ${*:-none}"
 "$PROJECT/data-prep/prepare-sample-en2fr.sh" --out "$CORPUS"
 
-say "training a realformer_tiny for $UPDATES updates (log: '$OUT/train.log')"
 train "$@"
 
 say "averaging the last 3 checkpoints"

@@ -3,9 +3,8 @@
 #
 #   scripts/plot_learning_curve.sh --logs FILE... --output FILE [--quantity NAME] [--title TEXT]
 #
-#   --logs FILE...   what fairseq-train --log-format simple printed (2>&1 | tee FILE; what its
-#                    --log-file writes has the validation losses only); the name of a file,
-#                    without its ending, is the name of the curve
+#   --logs FILE...   what fairseq-train --log-format simple printed (2>&1 | tee FILE) or its
+#                    --log-file has; the name of a file, without its ending, is the name of the curve
 #   --output FILE    a PNG picture
 #   --quantity NAME  loss (the default), gradient-norm or speed (target tokens a second)
 #   --title TEXT     stands above it

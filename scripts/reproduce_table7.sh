@@ -25,7 +25,7 @@
 # Examples
 #
 #   scripts/reproduce_table7.sh --row fr-60-12 --dry-run
-#   scripts/reproduce_table7.sh --row fr-6-6 --corpus debian --scale cpu --out /tmp/try
+#   scripts/reproduce_table7.sh --row fr-6-6 --corpus debian --scale cpu --out /tmp/fr-6-6
 set -euo pipefail
 # shellcheck source=scripts/lib/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"

@@ -27,8 +27,8 @@
 # Example
 #
 #   fairseq-generate data-bin --path checkpoints/average.pt --user-dir realformer_fairseq \
-#     --tokenizer realformer_moses --bpe subword_nmt --bpe-codes data-bin/code \
-#     --required-batch-size-multiple 1 > generate.log
+#     --source-lang en --target-lang fr --tokenizer realformer_moses --bpe subword_nmt \
+#     --bpe-codes data-bin/code --required-batch-size-multiple 1 > generate.log
 #   scripts/score_bleu.sh --hyp generate.log --ref test.fr --lang fr
 #
 # Example: is ours better than the baseline?

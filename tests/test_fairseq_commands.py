@@ -215,6 +215,11 @@ def test_what_is_random_is_repeatable(arguments, checkpoints, data):
     assert one["H"] != generate(data, path[0])["H"]
 
 
+def test_a_tokenizer_without_languages_names_the_flags(checkpoints, data):
+    with pytest.raises(ValueError, match="needs --source-lang and --target-lang"):
+        generate(data, checkpoints["mean"], "--tokenizer", "realformer_moses")
+
+
 def test_an_ensemble_with_fairseqs_transformer(checkpoints, data):
     paths = checkpoints["mean"], checkpoints["vanilla"]
     Forced(paths, data).check(generate(data, ":".join(map(str, paths)), "--nbest", 4))

@@ -155,8 +155,8 @@ score() { # seed, name of the figures, names with the baseline first
 for seed in "${SEEDS[@]}"; do
   score "$seed" "scores-$seed" "${ALL[@]}"
   score "$seed" "scores-admin-$seed" "${ADMIN[@]}"
-  score "$seed" "scores-mean-$seed" mean sum
-  score "$seed" "scores-admin-mean-$seed" admin-mean admin-sum
+  score "$seed" "scores-mean-$seed" mean sum cross
+  score "$seed" "scores-admin-mean-$seed" admin-mean admin-sum admin-cross
 done
 python3 "$PROJECT/results/residual-attention/summarize.py" --runs "$OUT" --out "$OUT"
 cat "$OUT/table.md"
