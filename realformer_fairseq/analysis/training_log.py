@@ -18,10 +18,9 @@ GPU = re.compile(r"rank +([0-9]{1,6}): capabilities = .* ; name = (.{1,100}?) *$
 KEYS = {"loss": "nll_loss", "gradient-norm": "gnorm", "speed": "wps"}
 
 Curve = List[Tuple[int, float]]
-PathLike = Union[str, "os.PathLike[str]"]
 
 
-def log_lines(path: PathLike) -> Iterator[str]:
+def log_lines(path: Union[str, "os.PathLike[str]"]) -> Iterator[str]:
     """Those that may hold figures, so that no expression has to search a very long one.
 
     Raises:

@@ -72,26 +72,27 @@ def data_facts(folder: str, langs: List[str], entries: List[Any]) -> Dict[str, s
     Raises:
         UserError: there is no dictionary, or another than the model was trained with
     """
-    paths = [os.path.join(folder, f"dict.{lang}.txt") for lang in langs]
-    for path, expected in zip(paths, entries):
+    sizes = []
+    for lang, expected in zip(langs, entries):
+        name = f"dict.{lang}.txt"
+        path = os.path.join(folder, name)
         if not os.path.isfile(path):
-            raise UserError(f"--data {folder}: there is no {os.path.basename(path)} in it")
+            raise UserError(f"--data {folder}: there is no {name} in it")
         size = dictionary_size(path)
         if expected is not None and size != expected:
             raise UserError(
-                f"--data {folder}: {os.path.basename(path)} has {size} entries, the model of "
-                f"--checkpoint {expected}"
+                f"--data {folder}: {name} has {size} entries, the model of --checkpoint {expected}"
             )
+        sizes.append(size)
     codes = os.path.join(folder, "code")
     bpe = NOT_RECORDED
     if os.path.isfile(codes):
         with open(codes, "rb") as file:
             merges = sum(not line.startswith(b"#version") for line in file)
         bpe = f"byte pair encoding of subword-nmt, {number(merges)} merges ({code('code')})"
-    by_language = zip(langs, map(dictionary_size, paths))
     return {
         "dictionaries": listed(
-            f"{number(size)} entries ({text(lang)})" for lang, size in by_language
+            f"{number(size)} entries ({text(lang)})" for lang, size in zip(langs, sizes)
         ),
         "segmentation": bpe,
         "splits": split_table(folder, *langs),
