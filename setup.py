@@ -7,7 +7,7 @@ from setuptools import find_packages, setup
 
 HERE = Path(__file__).parent
 VERSION = re.search(
-    r'__version__ = "(.+)"', (HERE / "realformer_fairseq/__init__.py").read_text("utf-8")
+    r'__version__ = "(.+)"', (HERE / "realformer_runtime/__init__.py").read_text("utf-8")
 ).group(1)
 
 setup(
@@ -17,14 +17,10 @@ setup(
     long_description=(HERE / "README.md").read_text("utf-8"),
     long_description_content_type="text/markdown",
     license="MIT",
-    packages=find_packages(include=["realformer_fairseq*"]),
+    packages=find_packages(include=["realformer_*"]),
     package_data={
-        "realformer_fairseq": [
-            "config/*.yaml",
-            "config/*/*.yaml",
-            "evaluation/model_card.md",
-            "evaluation/model_card.bib",
-        ]
+        "realformer_fairseq": ["config/*.yaml", "config/*/*.yaml"],
+        "realformer_checkpoints": ["model_card/template.md", "model_card/references.bib"],
     },
     python_requires=">=3.9",
     install_requires=[

@@ -8,7 +8,7 @@ and averages them in two ways in turns, each time in a process of its own:
 
 * ordinary: what fairseq's script does. Every file is loaded, the models are summed in a dictionary,
   the sums divided, the first file's other state kept;
-* mapped: ``realformer_fairseq.checkpoints.averaging``, which scripts/average_checkpoints.sh runs.
+* mapped: ``realformer_checkpoints.averaging``, which scripts/average_checkpoints.sh runs.
 
 Both write their result, and the parameters must be equal bit for bit. Prints for every process the
 time on the clock, that time without the import of torch, which both need, the processor time, and
@@ -97,7 +97,7 @@ def average_ordinarily(paths, output) -> None:
 COMMANDS = {
     "import": ["-c", "import torch"],
     "ordinary": ["-m", "benchmarks.averaging", "--average-ordinarily"],
-    "mapped": ["-m", "realformer_fairseq.checkpoints.averaging"],
+    "mapped": ["-m", "realformer_checkpoints.averaging"],
 }
 IMPORT_OF_TORCH = re.compile(r"\|\s*(\d+) \|\s*torch$", re.M)  # cumulative, in microseconds
 

@@ -17,8 +17,8 @@ import time
 from pathlib import Path
 from typing import Callable, Dict, List
 
-from realformer_fairseq.atomic_output import atomic_output
-from realformer_fairseq.command_line import ArgumentParser, UserError, run_main
+from realformer_runtime.atomic_output import atomic_output
+from realformer_runtime.command_line import ArgumentParser, UserError, run_main
 
 LANGUAGES = ("en", "fr")
 STAGES = ("normalise, tokenise", "learn BPE", "apply BPE")
@@ -59,7 +59,7 @@ class Ours:
         command = [
             PYTHON,
             "-m",
-            "realformer_fairseq.text.tokenization",
+            "realformer_runtime.text.tokenization",
             "--jobs",
             self.jobs,
             "--moses",
@@ -71,13 +71,13 @@ class Ours:
             run(command + options, self.work / f"raw.{lang}", self.work / f"ours.tok.{lang}")
 
     def learn(self) -> None:
-        command = [PYTHON, "-m", "realformer_fairseq.text.byte_pair_encoding", "learn"]
+        command = [PYTHON, "-m", "realformer_runtime.text.byte_pair_encoding", "learn"]
         counts = [self.work / f"counts.{lang}" for lang in LANGUAGES]
         command += ["--merges", self.merges, "--word-counts", *counts]
         run(command, Path(os.devnull), self.work / "ours.codes")
 
     def encode(self) -> None:
-        command = [PYTHON, "-m", "realformer_fairseq.text.byte_pair_encoding", "apply"]
+        command = [PYTHON, "-m", "realformer_runtime.text.byte_pair_encoding", "apply"]
         command += ["--jobs", self.jobs, "--codes", self.work / "ours.codes"]
         for lang in LANGUAGES:
             run(command, self.work / f"ours.tok.{lang}", self.work / f"ours.bpe.{lang}")

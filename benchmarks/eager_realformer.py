@@ -3,7 +3,7 @@
 import torch
 from fairseq.modules import FairseqDropout
 
-from realformer_fairseq.residual_attention import ResidualMultiheadAttention
+from realformer_fairseq.modules.residual_attention import ResidualMultiheadAttention
 
 
 class EagerAttention(ResidualMultiheadAttention):

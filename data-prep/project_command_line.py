@@ -8,7 +8,7 @@ import importlib.util
 import sys
 from pathlib import Path
 
-_FILE = Path(__file__).resolve().parents[1] / "realformer_fairseq/command_line.py"
+_FILE = Path(__file__).resolve().parents[1] / "realformer_runtime/command_line.py"
 _spec = importlib.util.spec_from_file_location("realformer_fairseq_command_line", _FILE)
 _module = sys.modules[_spec.name] = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(_module)

@@ -36,4 +36,4 @@
 set -euo pipefail
 # shellcheck source=scripts/lib/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
-run_module realformer_fairseq.checkpoints.averaging "$@"
+run_module realformer_checkpoints.averaging "$@"

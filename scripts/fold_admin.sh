@@ -18,4 +18,4 @@
 set -euo pipefail
 # shellcheck source=scripts/lib/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
-run_module realformer_fairseq.checkpoints.fold_omega "$@"
+run_module realformer_fairseq.checkpoints.folding "$@"

@@ -24,4 +24,4 @@
 set -euo pipefail
 # shellcheck source=scripts/lib/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
-run_module realformer_fairseq.evaluation.model_card "$@"
+run_module realformer_checkpoints.model_card.command "$@"

@@ -15,4 +15,4 @@
 set -euo pipefail
 # shellcheck source=scripts/lib/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
-run_module realformer_fairseq.analysis.learning_curve "$@"
+run_module realformer_checkpoints.learning_curve "$@"

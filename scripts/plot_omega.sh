@@ -14,4 +14,4 @@
 set -euo pipefail
 # shellcheck source=scripts/lib/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
-run_module realformer_fairseq.analysis.omega_by_depth "$@"
+run_module realformer_checkpoints.omega_by_depth "$@"

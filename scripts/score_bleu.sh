@@ -37,4 +37,4 @@
 set -euo pipefail
 # shellcheck source=scripts/lib/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
-run_module realformer_fairseq.evaluation.scoring "$@"
+run_module realformer_runtime.scores.scoring "$@"

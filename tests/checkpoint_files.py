@@ -7,7 +7,7 @@ import numpy
 import torch
 from commands import error_of
 
-from realformer_fairseq.checkpoints import averaging
+from realformer_checkpoints import averaging
 
 
 def fairseq_state(model, epoch=1):

@@ -3,7 +3,7 @@
 import sys
 from unittest import mock
 
-from realformer_fairseq.command_line import run_main
+from realformer_runtime.command_line import run_main
 
 
 def error_of(module, *arguments):

@@ -17,7 +17,7 @@ from fairseq_cli import interactive as fairseq_interactive
 from fairseq_cli import train as fairseq_train
 from fairseq_cli import validate as fairseq_validate
 
-from realformer_fairseq.checkpoints.checkpoint_loading import allow_fairseq_checkpoints
+from realformer_checkpoints.safe_types import allow_fairseq_checkpoints
 
 COMMON = ("--user-dir", PROJECT / "realformer_fairseq", "--cpu")
 SEARCH = ("--beam", 4, "--max-len-b", 12, "--required-batch-size-multiple", 1, "--num-workers", 0)

@@ -17,7 +17,7 @@ from fairseq.trainer import Trainer
 from models import PAD
 
 from realformer_fairseq import RealFormerModel
-from realformer_fairseq.sublayer_scaling import ScaledResidual
+from realformer_fairseq.modules.sublayer_scaling import ScaledResidual
 from realformer_fairseq.training.admin_profile import first_sentences, profile
 
 PROFILED = re.compile(r"ADMIN profile: (\S+) = ([\d.]+)")

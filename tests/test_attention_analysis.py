@@ -9,7 +9,9 @@ from commands import error_of
 from conftest import PROJECT, run
 from models import PAD, batch, build, build_with_weights_of, logits
 
-from realformer_fairseq.analysis import attention_analysis, figures
+from realformer_checkpoints import figures
+from realformer_checkpoints.safe_types import allow_fairseq_checkpoints
+from realformer_fairseq.analysis import attention_analysis
 from realformer_fairseq.analysis.attention_map import (
     attention_of_sentence,
     names_of_map,
@@ -27,8 +29,7 @@ from realformer_fairseq.analysis.attention_statistics import (
     jensen_shannon_divergence,
 )
 from realformer_fairseq.analysis.trained_model import load_model, load_split
-from realformer_fairseq.checkpoints.checkpoint_loading import allow_fairseq_checkpoints
-from realformer_fairseq.command_line import UserError
+from realformer_runtime.command_line import UserError
 
 SCRIPT = PROJECT / "scripts/analyze_attention.sh"
 PNG = b"\x89PNG"

@@ -12,7 +12,7 @@ from checkpoint_files import average, fairseq_state, random_model, save
 from fairseq.checkpoint_utils import load_checkpoint_to_cpu
 from omegaconf import OmegaConf
 
-from realformer_fairseq.checkpoints import averaging, parameter_mean
+from realformer_checkpoints import averaging, parameter_mean
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "average_checkpoints.sh"
 

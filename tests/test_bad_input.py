@@ -21,13 +21,13 @@ from hypothesis import strategies as st
 from models import arguments, build
 from wmt14_corpus import __main__ as wmt14
 
-from realformer_fairseq.analysis import learning_curve, omega_by_depth
-from realformer_fairseq.checkpoints import averaging, fold_omega
-from realformer_fairseq.checkpoints.mapped_checkpoint import load_checkpoint
-from realformer_fairseq.command_line import run_main
-from realformer_fairseq.evaluation import scoring
+from realformer_checkpoints import averaging, learning_curve, omega_by_depth
+from realformer_checkpoints.reading import load_checkpoint
+from realformer_fairseq.checkpoints import folding as fold_omega
 from realformer_fairseq.inference import translation
-from realformer_fairseq.text import byte_pair_encoding, tokenization
+from realformer_runtime.command_line import run_main
+from realformer_runtime.scores import scoring
+from realformer_runtime.text import byte_pair_encoding, tokenization
 
 TRIES = int(os.environ.get("BAD_INPUTS", 0))
 RANDOM = settings(

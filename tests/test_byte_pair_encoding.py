@@ -10,13 +10,13 @@ from conftest import PROJECT
 from nasty_lines import nasty_lines
 from subword_nmt.learn_bpe import learn_bpe
 
-from realformer_fairseq.text.bpe_encoding import (
+from realformer_runtime.text.bpe_encoding import (
     WORDS_IN_CACHE,
     LongWordEncoder,
     WordPieces,
     read_codes,
 )
-from realformer_fairseq.text.bpe_learning import merge_symbols
+from realformer_runtime.text.bpe_learning import merge_symbols
 
 # Sentences of the built-in corpus, and what a preparation may meet besides.
 SPACES = ["  two   spaces ", "", "   ", "a\u00a0b c\u2003d", "\u00a0a \u00a0a\u00a0", "e\tf"]
@@ -25,7 +25,7 @@ REPEATS = ["=" * 37, "ababababab abab", "aaaa aaaaa aaa", "hahaha haha", "-" * 3
 
 
 def bpe(*arguments, text=b"", code=0):
-    command = [sys.executable, "-m", "realformer_fairseq.text.byte_pair_encoding", *arguments]
+    command = [sys.executable, "-m", "realformer_runtime.text.byte_pair_encoding", *arguments]
     result = subprocess.run(command, input=text, capture_output=True, cwd=PROJECT)
     assert result.returncode == code, result.stderr.decode()
     return result.stderr.decode() if code else result.stdout
@@ -79,7 +79,7 @@ def test_learns_the_same_codes_from_random_words(alphabet, tmp_path):
 
 
 def test_too_few_pairs_are_said():
-    command = [sys.executable, "-m", "realformer_fairseq.text.byte_pair_encoding", "learn"]
+    command = [sys.executable, "-m", "realformer_runtime.text.byte_pair_encoding", "learn"]
     options = {"input": b"abc abc", "capture_output": True, "cwd": PROJECT}
     result = subprocess.run([*command, "--merges", "9"], **options)
     assert result.stdout == b"#version: 0.2\nb c</w>\na bc</w>\n"

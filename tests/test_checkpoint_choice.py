@@ -7,7 +7,7 @@ import torch
 from checkpoint_files import average, fairseq_state, save
 from fairseq.checkpoint_utils import load_checkpoint_to_cpu
 
-from realformer_fairseq.checkpoints import checkpoint_choice
+from realformer_checkpoints import selection as checkpoint_choice
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import torch
 from fairseq import checkpoint_utils
 from models import TASK, batch, build, logits
 
-from realformer_fairseq.encoder_layer import FAST_PATH_PARAMETERS, RealFormerEncoderLayer
+from realformer_fairseq.modules.encoder_layer import FAST_PATH_PARAMETERS, RealFormerEncoderLayer
 
 
 def test_vanilla_transformer_checkpoint_loads():
@@ -130,7 +130,7 @@ def test_commands_do_not_import_fairseq():
     code = "import sys; sys.argv = ['-m']; import realformer_fairseq"
     for start, expected in (
         (["-c", code], True),
-        (["-m", "realformer_fairseq.text.tokenization", "--lang", "fr"], False),
+        (["-m", "realformer_runtime.text.tokenization", "--lang", "fr"], False),
     ):
         out = subprocess.run(
             [sys.executable, "-X", "importtime", *start],

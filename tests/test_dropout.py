@@ -5,7 +5,7 @@ import torch
 from fairseq.modules import FairseqDropout
 from models import batch, build, logits
 
-from realformer_fairseq.dropout import Dropout, dropout_mask
+from realformer_fairseq.modules.dropout import Dropout, dropout_mask
 
 
 @pytest.mark.parametrize("p", [0.1, 0.25, 0.5, 0.9])

@@ -4,9 +4,9 @@ import pytest
 import torch
 from models import EOS, MODES, PAD, batch, build
 
-from realformer_fairseq.decoding_cache import append_step
-from realformer_fairseq.encoder import shared_by
-from realformer_fairseq.linear import FEW_ROWS, Linear, linear
+from realformer_fairseq.models.encoder import shared_by
+from realformer_fairseq.modules.decoding_cache import append_step
+from realformer_fairseq.modules.linear import FEW_ROWS, Linear, linear
 
 BEAM = 3
 

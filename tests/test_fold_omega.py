@@ -10,8 +10,8 @@ from fairseq import checkpoint_utils
 from fairseq.models import ARCH_MODEL_REGISTRY
 from models import TASK, arguments, batch, logits, with_trained_omega
 
-from realformer_fairseq.checkpoints.fold_omega import fold_omega, fold_state
-from realformer_fairseq.command_line import UserError
+from realformer_fairseq.checkpoints.folding import fold_omega, fold_state
+from realformer_runtime.command_line import UserError
 
 VARIANTS = {
     "shared embeddings": dict(share_all_embeddings=True),

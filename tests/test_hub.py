@@ -10,8 +10,8 @@ from fairseq.models.transformer import TransformerModel
 from hubs import from_pretrained
 
 from realformer_fairseq import RealFormerModel
-from realformer_fairseq.command_line import UserError
-from realformer_fairseq.inference.hub_interface import check_files
+from realformer_fairseq.models.hub_interface import check_files
+from realformer_runtime.command_line import UserError
 
 
 @pytest.fixture(scope="module")

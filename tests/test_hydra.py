@@ -20,7 +20,7 @@ from omegaconf.errors import ValidationError
 from recipe_scripts import ROWS, command
 from training_results import flat
 
-from realformer_fairseq.checkpoints.fold_omega import fold_state
+from realformer_fairseq.checkpoints.folding import fold_state
 
 CONFIG = PROJECT / "realformer_fairseq/config"
 # tiny.yaml made into the training of conftest.py.

@@ -19,8 +19,8 @@ from fairseq.models import ARCH_MODEL_NAME_REGISTRY
 from fairseq_mains import load, words
 from models import EOS, MODES, PAD, batch, build, build_with_weights_of, logits, without_dropout
 
-from realformer_fairseq.architectures import ARCHITECTURES
-from realformer_fairseq.multilingual import NAME as MULTILINGUAL
+from realformer_fairseq.models.architectures import ARCHITECTURES
+from realformer_fairseq.models.multilingual import NAME as MULTILINGUAL
 
 
 def through_a_file(model, **options):

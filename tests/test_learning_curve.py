@@ -2,7 +2,7 @@
 
 from conftest import PROJECT, run
 
-from realformer_fairseq.analysis.training_log import log_lines, read_curves, read_speeds
+from realformer_checkpoints.training_log import log_lines, read_curves, read_speeds
 
 LOG = """\
 2026-01-01 10:00:00 | INFO | train_inner | epoch 001:     50 / 2655 loss=12.5, nll_loss=12.4, \

@@ -17,8 +17,8 @@ from models import (
     without_dropout,
 )
 
-from realformer_fairseq.architectures import ARCHITECTURES
-from realformer_fairseq.encoder_layer import FAST_PATH_PARAMETERS
+from realformer_fairseq.models.architectures import ARCHITECTURES
+from realformer_fairseq.modules.encoder_layer import FAST_PATH_PARAMETERS
 
 # Options under which a realformer without residual scores is fairseq's Transformer.
 VARIANTS = {

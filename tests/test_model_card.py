@@ -14,8 +14,8 @@ from conftest import PROJECT, run
 from fairseq.data.indexed_dataset import make_builder
 from models import arguments, build
 
-from realformer_fairseq.evaluation import model_card
-from realformer_fairseq.evaluation.model_card_data import sentences
+from realformer_checkpoints.model_card import command as model_card
+from realformer_checkpoints.model_card.data import sentences
 
 SCRIPT = PROJECT / "scripts/model_card.sh"
 SIGNATURE = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0"

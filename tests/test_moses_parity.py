@@ -13,8 +13,8 @@ from conftest import PROJECT
 from nasty_lines import nasty_lines
 from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
-from realformer_fairseq.command_line import UserError
-from realformer_fairseq.text.moses_parity import (
+from realformer_runtime.command_line import UserError
+from realformer_runtime.text.moses_parity import (
     PerlMosesTokenizer,
     move_full_stops_out,
     punctuation_normalizer,
@@ -22,7 +22,7 @@ from realformer_fairseq.text.moses_parity import (
     remove_non_printing,
     split_last_full_stop,
 )
-from realformer_fairseq.text.tokenization import line_function, line_tokenizer, moses_line_tokenizer
+from realformer_runtime.text.tokenization import line_function, line_tokenizer, moses_line_tokenizer
 
 DIFFICULT = json.loads((Path(__file__).parent / "moses_difficult_lines.json").read_text("utf-8"))
 CORPUS = PROJECT.parent / "shared/corpus"

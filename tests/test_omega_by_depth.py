@@ -3,7 +3,7 @@
 import torch
 from conftest import PROJECT, run
 
-from realformer_fairseq.analysis.omega_by_depth import of_stack, read_run
+from realformer_checkpoints.omega_by_depth import of_stack, read_run
 
 LOG = """\
 2026-01-01 10:00:00 | INFO | realformer_fairseq.training.admin_profile | ADMIN profile of 3

@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from realformer_fairseq.command_line import UserError
-from realformer_fairseq.inference import overlong_sentences
-from realformer_fairseq.inference.overlong_sentences import parts_of_sentences, split_overlong
+from realformer_runtime.command_line import UserError
+from realformer_runtime.text import overlong_sentences
+from realformer_runtime.text.overlong_sentences import parts_of_sentences, split_overlong
 
 
 @pytest.mark.parametrize(

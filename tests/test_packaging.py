@@ -7,6 +7,7 @@ import zipfile
 import pytest
 from conftest import PROJECT, run
 
+PACKAGES = [init.parent for init in PROJECT.glob("realformer_*/__init__.py")]
 CAN_BUILD = any(
     importlib.util.find_spec("setuptools") and importlib.util.find_spec(name)
     for name in ("wheel", "setuptools.command.bdist_wheel")
@@ -14,7 +15,7 @@ CAN_BUILD = any(
 
 
 @pytest.mark.skipif(not CAN_BUILD, reason="no setuptools and wheel in this environment")
-def test_a_wheel_has_every_file_of_the_plugin(tmp_path):
+def test_a_wheel_has_every_file_of_the_packages(tmp_path):
     build = "import setuptools.build_meta as b, sys; print(b.build_wheel(sys.argv[1]))"
     copy = tmp_path / "project"
     copy.mkdir()
@@ -22,7 +23,8 @@ def test_a_wheel_has_every_file_of_the_plugin(tmp_path):
         (copy / name).write_bytes((PROJECT / name).read_bytes())
     files = [
         path.relative_to(PROJECT)
-        for path in (PROJECT / "realformer_fairseq").rglob("*")
+        for package in PACKAGES
+        for path in package.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     ]
     for path in files:

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from conftest import PROJECT
 
-from realformer_fairseq.command_line import UserError
-from realformer_fairseq.text import parallel_lines
-from realformer_fairseq.text.parallel_lines import (
+from realformer_runtime.command_line import UserError
+from realformer_runtime.text import parallel_lines
+from realformer_runtime.text.parallel_lines import (
     BLOCK_BYTES,
     BLOCKS_PER_WORKER,
     LONGEST_LINE,
@@ -27,7 +27,7 @@ from realformer_fairseq.text.parallel_lines import (
 COMMAND = [
     sys.executable,
     "-m",
-    "realformer_fairseq.text.tokenization",
+    "realformer_runtime.text.tokenization",
     "--lang",
     "en",
     "--jobs",

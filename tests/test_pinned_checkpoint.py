@@ -13,7 +13,7 @@ from conftest import PROJECT, run
 from pinned_checkpoints import BEAM, EXPECTED, PAIRS, load, outputs
 
 from realformer_fairseq import RealFormerModel
-from realformer_fairseq.residual_attention import ResidualMultiheadAttention
+from realformer_fairseq.modules.residual_attention import ResidualMultiheadAttention
 
 FOLDERS = sorted((Path(__file__).resolve().parent / "data").glob("realformer-*"))
 TOLERANCE = 1e-4

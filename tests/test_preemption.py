@@ -13,8 +13,8 @@ import torch
 from conftest import PROJECT, TRAINING, run
 from training_results import flat, losses
 
-from realformer_fairseq.training import preemption
-from realformer_fairseq.training.preemption import SignalWatch, stop_after_update
+from realformer_fairseq.training import stop_signals as preemption
+from realformer_fairseq.training.stop_signals import SignalWatch, stop_after_update
 
 # A --user-dir that sends the signal in the middle of an update.
 SENDER = """
@@ -142,7 +142,7 @@ def main():
 main.__module__ = "fairseq_cli.train"
 
 if __name__ == "__main__":
-    from realformer_fairseq.training.preemption import forward_to_spawned
+    from realformer_fairseq.training.stop_signals import forward_to_spawned
 
     def call_main(cfg, main):
         torch.multiprocessing.spawn(rank, (sys.argv[1],), nprocs=2)

@@ -4,8 +4,8 @@ import pytest
 import torch
 from models import MODES, PAD, batch, build, logits, without_dropout
 
-from realformer_fairseq.residual_attention import ResidualMultiheadAttention
-from realformer_fairseq.residual_scores import (
+from realformer_fairseq.modules.residual_attention import ResidualMultiheadAttention
+from realformer_fairseq.modules.residual_scores import (
     additive_mask,
     attention_probabilities,
     chain_weights,

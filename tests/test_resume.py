@@ -13,10 +13,10 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.file_io import PathManager
 from fairseq.trainer import Trainer
 
-from realformer_fairseq.command_line import UserError
 from realformer_fairseq.training import checkpoint_saving, resume
+from realformer_fairseq.training.resume_choice import choose_checkpoint
 from realformer_fairseq.training.save_dir_lock import lock_save_dir
-from realformer_fairseq.training.whole_checkpoints import choose_checkpoint
+from realformer_runtime.command_line import UserError
 
 
 @pytest.fixture

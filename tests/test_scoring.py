@@ -11,7 +11,7 @@ import pytest
 import sacrebleu
 from translations import HYPOTHESES, REFERENCES, score_bleu, write
 
-from realformer_fairseq.evaluation import hypothesis_files, scoring
+from realformer_runtime.scores import hypothesis_files, scoring
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "score_bleu.sh"
 

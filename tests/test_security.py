@@ -27,12 +27,12 @@ from hostile_files import (
 )
 from models import make_dictionary
 
+from realformer_checkpoints import averaging, omega_by_depth
+from realformer_checkpoints.reading import load_checkpoint
 from realformer_fairseq import RealFormerModel
-from realformer_fairseq.analysis import omega_by_depth
-from realformer_fairseq.checkpoints import averaging, fold_omega
-from realformer_fairseq.checkpoints.mapped_checkpoint import load_checkpoint
-from realformer_fairseq.command_line import UserError
+from realformer_fairseq.checkpoints import folding as fold_omega
 from realformer_fairseq.inference import translation
+from realformer_runtime.command_line import UserError
 
 
 @pytest.fixture

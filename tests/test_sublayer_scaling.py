@@ -6,7 +6,7 @@ import pytest
 import torch
 from models import PAD, batch, build, build_with_weights_of, logits, without_dropout
 
-from realformer_fairseq.sublayer_scaling import (
+from realformer_fairseq.modules.sublayer_scaling import (
     SUBLAYER_SCALING_CHOICES,
     ScaledResidual,
     analytic_omega,

@@ -9,15 +9,15 @@ from conftest import PROJECT
 from nasty_lines import nasty_lines
 from sacremoses import MosesTokenizer
 
-from realformer_fairseq.text.parallel_lines import BLOCK_BYTES
-from realformer_fairseq.text.tokenization import (
+from realformer_runtime.text.parallel_lines import BLOCK_BYTES
+from realformer_runtime.text.tokenization import (
     attach_curly_apostrophe,
     join_curly_apostrophe,
     line_detokenizer,
     line_tokenizer,
     single_spaces,
 )
-from realformer_fairseq.text.wordwise_tokenizer import (
+from realformer_runtime.text.wordwise_tokenizer import (
     WORDS_IN_CACHE,
     FastMosesTokenizer,
     WordTokens,
@@ -79,7 +79,7 @@ def test_every_kind_of_white_space_is_one_space(space):
 
 
 def command(*arguments, text, lang="fr"):
-    command = [sys.executable, "-m", "realformer_fairseq.text.tokenization", "--lang", lang]
+    command = [sys.executable, "-m", "realformer_runtime.text.tokenization", "--lang", lang]
     return subprocess.run([*command, *arguments], input=text, capture_output=True, cwd=PROJECT)
 
 

@@ -16,9 +16,9 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from recipe_scripts import ROWS, SCRIPTS, command
 from training_results import losses
 
-from realformer_fairseq.command_line import UserError
+from realformer_fairseq.training.plan import plan, updates_an_epoch
 from realformer_fairseq.training.save_dir_lock import lock_save_dir
-from realformer_fairseq.training.training_plan import plan, updates_an_epoch
+from realformer_runtime.command_line import UserError
 
 # A model and updates for a CPU; after --.
 SMALL = """

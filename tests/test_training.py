@@ -9,8 +9,8 @@ from fairseq import options, utils
 from fairseq.models import ARCH_MODEL_NAME_REGISTRY
 from training_results import flat, losses
 
-from realformer_fairseq.architectures import ARCHITECTURES
-from realformer_fairseq.encoder_layer import FAST_PATH_PARAMETERS
+from realformer_fairseq.models.architectures import ARCHITECTURES
+from realformer_fairseq.modules.encoder_layer import FAST_PATH_PARAMETERS
 
 
 def is_trained(name):

@@ -13,7 +13,8 @@ from sacrebleu.significance import PairedTest
 from sacremoses import MosesTokenizer
 from translations import HYPOTHESES, REFERENCES, score_bleu, write
 
-from realformer_fairseq.evaluation import scoring, translation_measures
+from realformer_runtime.scores import measures as translation_measures
+from realformer_runtime.scores import scoring
 
 
 def tokenised_bleu(hypotheses, references, lang):

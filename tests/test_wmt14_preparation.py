@@ -39,7 +39,7 @@ def tokenised(text, lang, *options):
     command = [
         sys.executable,
         "-m",
-        "realformer_fairseq.text.tokenization",
+        "realformer_runtime.text.tokenization",
         "--lang",
         lang,
         "--moses",

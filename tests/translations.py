@@ -2,7 +2,7 @@
 
 from commands import error_of
 
-from realformer_fairseq.evaluation import scoring
+from realformer_runtime.scores import scoring
 
 HYPOTHESES = ["l'ami de Jean-Luc dort.", "oui."]
 REFERENCES = ["l'ami de Jean-Paul dort.", "oui, monsieur."]

@@ -49,7 +49,7 @@ need_disk() { # MB
 }
 
 tokenize_file() { # language, file
-  python3 -m realformer_fairseq.text.tokenization --lang "$1" --jobs "$JOBS" <"$2"
+  python3 -m realformer_runtime.text.tokenization --lang "$1" --jobs "$JOBS" <"$2"
 }
 
 tokenize_corpus() {

@@ -54,7 +54,7 @@ need_disk_for_text() {
 tokenize_as_moses() { # language, file, options of the tokeniser...
   local lines
   lines="$(count_lines "$2")"
-  python3 -m realformer_fairseq.text.tokenization --lang "$1" --jobs "$JOBS" --moses "${@:3}" <"$2" |
+  python3 -m realformer_runtime.text.tokenization --lang "$1" --jobs "$JOBS" --moses "${@:3}" <"$2" |
     counted "tokenising ${2##*/}" "$lines"
 }
 
@@ -105,7 +105,7 @@ tokenize_wmt14() {
 }
 
 learn_codes() {
-  python3 -m realformer_fairseq.text.byte_pair_encoding learn --merges "$BPE_MERGES" \
+  python3 -m realformer_runtime.text.byte_pair_encoding learn --merges "$BPE_MERGES" \
     --word-counts "$OUT"/tok/train.*.counts | counted "learning merges" "$((BPE_MERGES + 1))"
 }
 
@@ -122,7 +122,7 @@ copy_codes() {
 encode_file() { # file
   local lines
   lines="$(count_lines "$1")"
-  python3 -m realformer_fairseq.text.byte_pair_encoding apply --codes "$OUT/code" --jobs "$JOBS" <"$1" |
+  python3 -m realformer_runtime.text.byte_pair_encoding apply --codes "$OUT/code" --jobs "$JOBS" <"$1" |
     counted "encoding ${1##*/}" "$lines"
 }
 

@@ -13,13 +13,14 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from ..atomic_output import atomic_output
-from ..command_line import ArgumentParser, UserError, flag, run_main
+from realformer_checkpoints.figures import check_matplotlib
+from realformer_runtime.atomic_output import atomic_output
+from realformer_runtime.command_line import ArgumentParser, UserError, flag, run_main
+
 from .attention_map import draw_sentence
 from .attention_plots import MEDIAN_BINS, draw_distributions
 from .attention_recorder import PLACES, AttentionRecorder
 from .attention_statistics import MEASURES, AttentionStatistics, HeadHistograms
-from .figures import check_matplotlib
 from .trained_model import load_model_and_split
 
 PROGRAM = "analyze_attention.sh"

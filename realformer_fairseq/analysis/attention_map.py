@@ -6,10 +6,11 @@ from typing import Dict, List, Optional, Sequence, Tuple
 import torch
 from torch import Tensor
 
-from ..atomic_output import atomic_output
-from ..command_line import UserError
+from realformer_checkpoints.figures import heading, new_figure, plain, save
+from realformer_runtime.atomic_output import atomic_output
+from realformer_runtime.command_line import UserError
+
 from .attention_recorder import PLACES, AttentionRecorder
-from .figures import heading, new_figure, plain, save
 
 # Inches.
 CELL, LARGEST = 0.2, 9.0  # of a token, and of a whole map at most

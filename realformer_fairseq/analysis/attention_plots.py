@@ -11,8 +11,9 @@ from typing import Dict, NamedTuple, Sequence, Tuple
 import torch
 from torch import Tensor
 
+from realformer_checkpoints.figures import heading, new_figure, save
+
 from .attention_statistics import LN_2, MEASURES, HeadHistograms
-from .figures import heading, new_figure, save
 
 COLOURS = ("#3b6fb6", "#e3b23c", "#c0392b")  # the colder, the sparser or the more alike
 SHAPE_BINS = 64  # of a violin

@@ -10,7 +10,7 @@ from typing import Callable, Iterator, List, NamedTuple, Optional, Tuple
 import torch
 from torch import Tensor, nn
 
-from ..command_line import UserError
+from realformer_runtime.command_line import UserError
 
 # Kind of attention: its stack, and its name in a layer.
 PLACES = {

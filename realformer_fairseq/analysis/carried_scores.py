@@ -5,8 +5,9 @@ from typing import List, NamedTuple, Optional
 import torch
 from torch import Tensor
 
-from ..command_line import UserError
-from ..residual_scores import chain_weights
+from realformer_runtime.command_line import UserError
+
+from ..modules.residual_scores import chain_weights
 from .attention_recorder import ask_for_heads, attention_modules
 
 

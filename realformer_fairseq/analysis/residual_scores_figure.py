@@ -6,12 +6,13 @@ from typing import List, Optional, Sequence, Tuple
 import torch
 from torch import Tensor
 
-from ..atomic_output import atomic_output
-from ..command_line import ArgumentParser, UserError, flag, run_main
+from realformer_checkpoints.figures import TITLES, check_matplotlib, new_figure, plain, save
+from realformer_runtime.atomic_output import atomic_output
+from realformer_runtime.command_line import ArgumentParser, UserError, flag, run_main
+
 from .attention_map import check_sentence, names_of_map, tokens_of_sentence
 from .attention_recorder import PLACES
 from .carried_scores import LayerScores, scores_by_layer
-from .figures import TITLES, check_matplotlib, new_figure, plain, save
 from .trained_model import load_model_and_split
 
 PROGRAM = "draw_residual_attention.sh"

@@ -9,9 +9,8 @@ from fairseq import checkpoint_utils, tasks
 from fairseq.data import FairseqDataset
 from fairseq.models.transformer import TransformerModelBase
 
-from ..checkpoints.mapped_checkpoint import load_checkpoint, stored_option
-from ..command_line import UserError
-from ..registration import register_with_fairseq
+from realformer_checkpoints.reading import load_checkpoint, stored_option
+from realformer_runtime.command_line import UserError
 
 
 def load_model(checkpoint: str, data: str) -> Tuple[TransformerModelBase, tasks.FairseqTask]:
@@ -25,7 +24,6 @@ def load_model(checkpoint: str, data: str) -> Tuple[TransformerModelBase, tasks.
         UserError: naming what is missing, refused or does not fit
         OSError: no such checkpoint
     """
-    register_with_fairseq()
     state = load_checkpoint(checkpoint)
     for side in ("source_lang", "target_lang"):
         lang = stored_option(state, "task", side)

@@ -1,1 +1,1 @@
-"""Checkpoint files: loading them safely, choosing, averaging and folding them."""
+"""Checkpoints of our models turned into other ones."""

@@ -15,8 +15,9 @@ from fairseq.modules import MultiheadAttention
 from torch import nn
 from torch.nn.utils import skip_init
 
-from ..command_line import UserError, run_main
-from ..decoder import RealFormerDecoder
+from realformer_runtime.command_line import UserError, run_main
+
+from ..models.decoder import RealFormerDecoder
 
 
 def int8_linear(weight: torch.Tensor, bias) -> nn.Module:
@@ -82,9 +83,6 @@ def quantize_before_inference() -> None:
 def main() -> None:
     from fairseq_cli.interactive import cli_main
 
-    from ..registration import register_with_fairseq
-
-    register_with_fairseq()
     quantize_before_inference()
     cli_main()
 

@@ -9,7 +9,7 @@ import tempfile
 import threading
 from typing import Iterator, List, Sequence, Tuple
 
-from ..command_line import UserError
+from realformer_runtime.command_line import UserError
 
 HYPOTHESIS = re.compile(r"H-(\d+)\t[^\t]*\t(.*)")
 # torch says what does not fit in indented lines below the error.

@@ -2,9 +2,9 @@
 
 from typing import Callable, List, Sequence
 
-from ..command_line import ArgumentParser, UserError
-from ..text.bpe_encoding import read_codes
-from ..text.tokenization import line_function
+from realformer_runtime.command_line import ArgumentParser, UserError
+from realformer_runtime.text.bpe_encoding import read_codes
+from realformer_runtime.text.tokenization import line_function
 
 POSITIONS = 1024  # fairseq's default of --max-source-positions, for task and model
 
@@ -32,8 +32,8 @@ def subword_limit(checkpoints: Sequence[str], max_tokens: int, extra: Sequence[s
         UserError: naming a file that is no checkpoint
     """
     # Importing torch takes seconds, in which the search is already starting.
-    from ..checkpoints.checkpoint_loading import allow_fairseq_checkpoints
-    from ..checkpoints.mapped_checkpoint import load_checkpoint, stored_option
+    from realformer_checkpoints.reading import load_checkpoint, stored_option
+    from realformer_checkpoints.safe_types import allow_fairseq_checkpoints
 
     allow_fairseq_checkpoints()
     parser = ArgumentParser(add_help=False)

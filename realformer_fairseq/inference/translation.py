@@ -9,12 +9,18 @@ from typing import Dict, Iterator, List, Sequence
 
 from tqdm import tqdm
 
-from ..atomic_output import atomic_output
-from ..command_line import ArgumentParser, UserError, flag, run_main
-from ..text.tokenization import line_detokenizer
-from ..text.utf8_lines import read_utf8_lines
+from realformer_runtime.atomic_output import atomic_output
+from realformer_runtime.command_line import ArgumentParser, UserError, flag, run_main
+from realformer_runtime.text.overlong_sentences import (
+    POLICIES,
+    SPLIT,
+    overlong_message,
+    parts_of_sentences,
+)
+from realformer_runtime.text.tokenization import line_detokenizer
+from realformer_runtime.text.utf8_lines import read_utf8_lines
+
 from .interactive_search import Search, search_command
-from .overlong_sentences import POLICIES, SPLIT, overlong_message, parts_of_sentences
 from .source_sentences import subword_encoder, subword_limit
 
 PROGRAM = "translate.sh"

@@ -33,7 +33,7 @@ from fairseq.tasks.translation_multi_simple_epoch import TranslationMultiSimpleE
 from fairseq.trainer import Trainer
 from torch import Tensor, nn
 
-from ..sublayer_scaling import ScaledResidual
+from ..modules.sublayer_scaling import ScaledResidual
 
 logger = logging.getLogger(__name__)
 

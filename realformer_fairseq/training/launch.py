@@ -13,7 +13,7 @@ import os
 import sys
 from typing import List
 
-from ..command_line import UserError, run_main
+from realformer_runtime.command_line import UserError, run_main
 
 PROGRAM = "launch.py"
 SIGNALS = "SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR1"

@@ -18,13 +18,14 @@ from fairseq.models.transformer import TransformerModel
 from fairseq.tasks import FairseqTask
 from fairseq.trainer import Trainer
 
-from ..checkpoints.mapped_checkpoint import load_checkpoint
-from ..command_line import UserError
-from ..model import RealFormerModel
-from .checkpoint_options import differing_options, differing_shapes
+from realformer_checkpoints.reading import load_checkpoint
+from realformer_runtime.command_line import UserError
+
+from ..models.model import RealFormerModel
+from .checkpoint_comparison import differing_options, differing_shapes
 from .checkpoint_saving import TEMPORARY
+from .resume_choice import Choice, choose_checkpoint
 from .save_dir_lock import lock_save_dir
-from .whole_checkpoints import Choice, choose_checkpoint
 
 # Ours and its baseline. Others may change a checkpoint when they load it.
 MODELS = (RealFormerModel, TransformerModel)

@@ -11,7 +11,7 @@ import os
 import time
 from typing import IO, Optional
 
-from ..command_line import UserError
+from realformer_runtime.command_line import UserError
 
 LOCK_NAME = ".training.lock"
 # Data loading processes of a killed training notice within 5 s that it is gone.

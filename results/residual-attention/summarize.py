@@ -14,10 +14,10 @@ import statistics
 from pathlib import Path
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
-from realformer_fairseq.analysis.figures import new_figure, save
-from realformer_fairseq.analysis.training_log import log_lines, read_curves, read_speeds
-from realformer_fairseq.atomic_output import atomic_output
-from realformer_fairseq.command_line import ArgumentParser, UserError, run_main
+from realformer_checkpoints.figures import new_figure, save
+from realformer_checkpoints.training_log import log_lines, read_curves, read_speeds
+from realformer_runtime.atomic_output import atomic_output
+from realformer_runtime.command_line import ArgumentParser, UserError, run_main
 
 PROGRAM = "summarize.py"
 BASELINES = ("none", "admin")  # of the paired bootstrap, and of when a loss is reached

@@ -103,7 +103,7 @@ use_environment() {
 
 # For those who want to know what a result was made with.
 write_versions() { # file
-  python3 -m realformer_fairseq.installed_versions >"$1.tmp"
+  python3 -m realformer_runtime.installed_versions >"$1.tmp"
   mv "$1.tmp" "$1"
 }
 

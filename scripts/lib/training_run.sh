@@ -37,7 +37,7 @@ plan_training() {
 count_training() {
   local any_length=()
   [[ "${SCHEDULE[1]}" != polynomial_decay ]] || any_length=(--total-num-update 1)
-  PLAN="$(python3 -m realformer_fairseq.training.training_plan "${TRAIN[@]}" \
+  PLAN="$(python3 -m realformer_fairseq.training.plan "${TRAIN[@]}" \
     ${any_length[@]+"${any_length[@]}"} \
     ${EXTRA[@]+"${EXTRA[@]}"} --distributed-world-size "$WORLD")"
 }

@@ -1,0 +1,141 @@
+"""Average the parameters of checkpoints, as fairseq's scripts/average_checkpoints.py does.
+
+No distribution of fairseq ships that script. Option names and the choice of files are fairseq's,
+and float32 parameters come out with the same bits. What differs: one parameter at a time is read,
+from files that are mapped into memory; a file never runs code; tied parameters stay tied; every
+parameter keeps its type (fairseq turns float16 into float32); the optimizer's state is neither
+read nor written; the best checkpoints are the highest ones where the metric was maximised.
+"""
+
+import os
+from typing import Any, Dict, List, Optional, Sequence
+
+from realformer_runtime.atomic_output import atomic_output
+from realformer_runtime.command_line import ArgumentParser, UserError, printable, run_main
+
+from .parameter_mean import PART, average_models
+from .reading import PageRelease, load_checkpoint
+from .safe_types import allow_fairseq_checkpoints
+from .selection import HIGHEST, LOWEST, chosen_inputs
+from .writing import write_checkpoint
+
+PROGRAM = "average_checkpoints.sh"
+FILES, WEIGHTS = "averaged_from", "averaged_with_weights"  # in the state of an average
+
+
+def check_same_parameters(states: Sequence[Dict[str, Any]], paths: Sequence[str]) -> None:
+    """Compare all models with the last one.
+
+    Raises:
+        UserError: naming the file and the first parameter that is missing, unknown or of another
+            shape
+    """
+    expected = states[-1]["model"]
+    for state, path in zip(states, paths):
+        model = state["model"]
+        for key in sorted(expected.keys() ^ model.keys()):
+            has, lacks = (paths[-1], path) if key in expected else (path, paths[-1])
+            raise UserError(f"{lacks}: has no parameter {key}, which {has} has")
+        for key, tensor in model.items():
+            if tensor.shape != expected[key].shape:
+                shape, other = tuple(tensor.shape), tuple(expected[key].shape)
+                raise UserError(f"{path}: {key} has shape {shape}, but {other} in {paths[-1]}")
+
+
+def average_checkpoints(
+    paths: Sequence[str], weights: Optional[Sequence[float]] = None
+) -> Dict[str, Any]:
+    """The state of the last file with the mean of all models, and without its optimizer's state.
+
+    Epoch, configuration and ``optimizer_history`` stay: fairseq reads them when it generates and
+    with ``--restore-file FILE --reset-optimizer``. ``averaged_from`` records the names of the
+    files, ``averaged_with_weights`` the weights, if there are any.
+
+    Raises:
+        UserError: naming a file that cannot be read, or that does not fit the others
+        OSError: no such file
+    """
+    states = [load_checkpoint(path) for path in paths]
+    check_same_parameters(states, paths)
+    dropped = ("last_optimizer_state", FILES, WEIGHTS)
+    result = {key: value for key, value in states[-1].items() if key not in dropped}
+    models = [state["model"] for state in states]
+    # Of the files, as much as one model is kept in memory; more often costs time.
+    parts = 1 + sum(tensor.numel() for tensor in models[-1].values()) // PART
+    result["model"] = average_models(models, weights, PageRelease(paths, parts))
+    result[FILES] = [os.path.basename(path) for path in paths]
+    if weights is not None:
+        result[WEIGHTS] = list(map(float, weights))
+    return result
+
+
+def lines_about(names: Sequence[str], weights: Optional[Sequence[float]]) -> List[str]:
+    """One line for each file that went into an average, with its weight if it has one."""
+    if weights is None:
+        return list(names)
+    return [f"{name}  weight {weight:g}" for name, weight in zip(names, weights)]
+
+
+def checked_weights(args, paths: Sequence[str]) -> Optional[List[float]]:
+    """Raises UserError unless there is a positive weight for every file, or none at all."""
+    if args.weights is None:
+        return None
+    if len(args.weights) != len(paths):
+        raise UserError(f"--weights: {len(args.weights)} weights for {len(paths)} files")
+    for weight in args.weights:
+        if not 0 < weight < float("inf"):
+            raise UserError(f"--weights: {weight:g} is not a number above 0")
+    return args.weights
+
+
+def parse_args():
+    parser = ArgumentParser(prog=PROGRAM, description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--inputs", nargs="+", metavar="PATH", help="checkpoints, or one directory")
+    add("--output", metavar="FILE", help="averaged checkpoint")
+    add("--num-epoch-checkpoints", type=int, metavar="N", help="the last N epochs")
+    add("--num-update-checkpoints", type=int, metavar="N", help="the last N updates")
+    add("--num-best-checkpoints", type=int, metavar="N", help="the N best of the validation")
+    add("--checkpoint-upper-bound", type=int, metavar="N", help="highest epoch (update) to use")
+    add("--best-is", choices=(LOWEST, HIGHEST), help="default: as the training had it")
+    add("--weights", type=float, nargs="+", metavar="X", help="one a file, default: all the same")
+    add("--show", metavar="FILE", help="print which files an average was made from")
+    args = parser.parse_args()
+    needed = ("--inputs", args.inputs), ("--output", args.output)
+    missing = [name for name, value in needed if value is None]
+    if missing and args.show is None:
+        parser.error(f"the following arguments are required: {', '.join(missing)}")
+    if args.show is not None and len(missing) < len(needed):
+        parser.error("--show goes without --inputs and --output")
+    return args
+
+
+def show(path: str) -> None:
+    """Print the names of the files that went into an average."""
+    state = load_checkpoint(path)
+    files, weights = state.get(FILES), state.get(WEIGHTS)
+    if not are_all(files, str) or not (weights is None or are_all(weights, float)):
+        raise UserError(f"{path}: is not an average of checkpoints")
+    print(*map(printable, lines_about(files, weights)), sep="\n")
+
+
+def are_all(values: Any, kind: type) -> bool:
+    """Whether something is a list of values of a kind."""
+    return isinstance(values, list) and all(isinstance(value, kind) for value in values)
+
+
+def main() -> None:
+    args = parse_args()
+    allow_fairseq_checkpoints()
+    if args.show is not None:
+        return show(args.show)
+    paths = chosen_inputs(args)
+    weights = checked_weights(args, paths)
+    with atomic_output(args.output) as temporary:
+        state = average_checkpoints(paths, weights)
+        write_checkpoint(state, temporary)
+    print(f"averaged into {args.output}:", *lines_about(paths, weights), sep="\n  ")
+
+
+if __name__ == "__main__":
+    run_main(main, PROGRAM)

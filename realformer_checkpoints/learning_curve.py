@@ -1,0 +1,87 @@
+"""Draw loss, gradient norm or speed by update, from logs of fairseq-train."""
+
+from pathlib import Path
+from typing import Dict, NamedTuple
+
+from realformer_runtime.atomic_output import atomic_output
+from realformer_runtime.command_line import ArgumentParser, UserError, run_main
+
+from .figures import check_matplotlib, new_figure, plain, save
+from .training_log import Curve, log_lines, read_curves
+
+PROGRAM = "plot_learning_curve.sh"
+
+
+class Quantity(NamedTuple):
+    """How to label what fairseq-train logs, and on which scale."""
+
+    label: str
+    scale: str
+
+
+QUANTITIES = {
+    "loss": Quantity("negative log-likelihood, bits per subword", "linear"),
+    "gradient-norm": Quantity("norm of the gradient", "log"),
+    "speed": Quantity("target tokens a second", "linear"),
+}
+
+
+def draw(logs: Dict[str, Dict[str, Curve]], quantity: str, title: str, output: Path) -> None:
+    """A picture with the curves of one or several trainings, a colour each.
+
+    A training's own loss is drawn thin beside its validation loss, if it has one.
+
+    Args:
+        logs: curves by the name of the training
+        quantity: one of ``QUANTITIES``
+        title: stands above it
+        output: PNG file
+    """
+    figure = new_figure(figsize=(7, 4.5), dpi=120)
+    axes = figure.subplots()
+    for number, (name, curves) in enumerate(logs.items()):
+        for subset, curve in curves.items():
+            thin = dict(alpha=0.4, linewidth=1) if subset == "train" and len(curves) > 1 else {}
+            marker = "" if subset == "train" else "o"
+            label = f"{name} ({subset})" if len(logs) > 1 and len(curves) > 1 else name
+            label = subset if len(logs) == 1 else label
+            style = dict(color=f"C{number}", marker=marker, markersize=4, **thin)
+            axes.plot(*zip(*curve), label=plain(label), **style)
+    label, scale = QUANTITIES[quantity]
+    axes.set(xlabel="updates", ylabel=label, yscale=scale)
+    axes.set_title(plain(title))
+    axes.yaxis.set_major_formatter("{x:g}")
+    if scale == "log":  # by default powers of ten, and nothing in between
+        axes.yaxis.set_minor_formatter("{x:g}")
+    axes.grid(alpha=0.3)
+    axes.legend()
+    figure.tight_layout()
+    save(figure, output)
+
+
+def main() -> None:
+    parser = ArgumentParser(prog=PROGRAM, description=__doc__.splitlines()[0])
+    parser.add_argument("--logs", required=True, nargs="+", metavar="FILE", help="log files")
+    parser.add_argument("--quantity", default="loss", choices=QUANTITIES, help="what to draw")
+    parser.add_argument("--title", default="", help="above the picture")
+    parser.add_argument("--output", required=True, metavar="FILE", help="PNG file")
+    args = parser.parse_args()
+    check_matplotlib()
+    logs = {}
+    for path in args.logs:
+        name = Path(path).stem
+        if name in logs:
+            raise UserError(f"--logs: two files are called {name}, which names their curves")
+        curves = read_curves(log_lines(path), args.quantity)
+        curves = {name: curve for name, curve in curves.items() if curve}
+        if not curves:
+            raise UserError(
+                f"--logs {path}: no {args.quantity} in it; is it a log of --log-format simple?"
+            )
+        logs[name] = curves
+    with atomic_output(args.output) as temporary:
+        draw(logs, args.quantity, args.title, temporary)
+
+
+if __name__ == "__main__":
+    run_main(main, PROGRAM)

@@ -1,0 +1,112 @@
+"""Draw omega of each sub-layer of trained models, and where it started.
+
+The start is what the log of fairseq-train says about ADMIN's profile, or 1 where it says nothing
+about a parameter.
+"""
+
+import re
+from pathlib import Path
+from typing import Dict, List, NamedTuple, Sequence
+
+from torch import Tensor
+
+from realformer_runtime.atomic_output import atomic_output
+from realformer_runtime.command_line import ArgumentParser, UserError, run_main
+
+from .figures import check_matplotlib, new_figure, plain, save
+from .reading import load_checkpoint
+from .safe_types import allow_fairseq_checkpoints
+from .training_log import log_lines
+
+PROGRAM = "plot_omega.sh"
+ORDER = ("self_attn", "encoder_attn", "ffn")
+OMEGA = re.compile(
+    rf"(encoder|decoder)\.layers\.([0-9]{{1,6}})\.({'|'.join(ORDER)})_residual\.omega"
+)
+PROFILE_LINE = re.compile(rf"ADMIN profile: ({OMEGA.pattern}) = ([0-9]+(?:\.[0-9]*)?)(?![\w.])")
+STACKS = ("encoder", "decoder")
+
+
+class Run(NamedTuple):
+    """One trained model: omegas by parameter, and the profile they started from."""
+
+    name: str
+    trained: Dict[str, Tensor]
+    profile: Dict[str, float]
+
+
+def depth_order(name: str) -> tuple:
+    """Sorts the parameters of a stack from the bottom to the top."""
+    _, layer, sublayer = OMEGA.fullmatch(name).groups()
+    return int(layer), ORDER.index(sublayer)
+
+
+def of_stack(names: Sequence[str], stack: str) -> List[str]:
+    """The parameters of a stack, from the bottom to the top."""
+    return sorted((name for name in names if name.startswith(stack)), key=depth_order)
+
+
+def read_run(checkpoint: str, log: str) -> Run:
+    """Read what a training left behind; the name is that of the log.
+
+    Raises:
+        UserError: no omega in the checkpoint
+        OSError: no such file
+    """
+    model = load_checkpoint(checkpoint)["model"]
+    trained = {name: value.float() for name, value in model.items() if OMEGA.fullmatch(name)}
+    if not trained:
+        raise UserError(f"--run {checkpoint}: there is no omega in it")
+    found = map(PROFILE_LINE.search, log_lines(log))
+    profile = {match.group(1): float(match.group(5)) for match in found if match}
+    return Run(Path(log).stem, trained, profile)
+
+
+def draw(runs: Sequence[Run], title: str, output: Path) -> None:
+    """A panel for each stack: start (dashed), mean after training, and spread over dimensions."""
+    figure = new_figure(figsize=(10, 4.5), dpi=120)
+    panels = figure.subplots(1, 2)
+    for stack, axes in zip(STACKS, panels):
+        for number, run in enumerate(runs):
+            names, colour = of_stack(list(run.trained), stack), f"C{number}"
+            positions = range(1, len(names) + 1)
+            values = [run.trained[name] for name in names]
+            mean = [value.mean().item() for value in values]
+            spread = [value.std(correction=0).item() for value in values]
+            low = [m - s for m, s in zip(mean, spread)]
+            high = [m + s for m, s in zip(mean, spread)]
+            axes.fill_between(positions, low, high, color=colour, alpha=0.2, linewidth=0)
+            axes.plot(positions, mean, color=colour, label=plain(run.name))
+            if run.profile:
+                start = [run.profile.get(name, 1.0) for name in names]
+                axes.plot(positions, start, color=colour, linestyle="--", linewidth=1)
+        axes.set(title=stack, xlabel="sub-layer, from the bottom", ylabel="omega")
+        axes.grid(alpha=0.3)
+    panels[0].legend(title="after training (dashed: at its start)")
+    figure.suptitle(plain(title))
+    figure.tight_layout()
+    save(figure, output)
+
+
+def main() -> None:
+    parser = ArgumentParser(prog=PROGRAM, description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--run",
+        required=True,
+        nargs=2,
+        action="append",
+        metavar=("CHECKPOINT", "LOG"),
+        help="a training; the name of the log is the name of the curve",
+    )
+    parser.add_argument("--title", default="", help="above the picture")
+    parser.add_argument("--output", required=True, metavar="FILE", help="PNG file")
+    args = parser.parse_args()
+    check_matplotlib()
+    allow_fairseq_checkpoints()
+    runs = [read_run(checkpoint, log) for checkpoint, log in args.run]
+    with atomic_output(args.output) as temporary:
+        draw(runs, args.title, temporary)
+
+
+if __name__ == "__main__":
+    run_main(main, PROGRAM)

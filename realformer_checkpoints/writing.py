@@ -1,0 +1,28 @@
+"""Write a checkpoint, and say in one line why that cannot be done."""
+
+import os
+from typing import Any, Dict
+
+import torch
+
+from realformer_runtime.command_line import UserError
+
+
+def write_checkpoint(state: Dict[str, Any], path: "os.PathLike[str]") -> None:
+    """The same state always gives the same bytes.
+
+    Raises:
+        UserError: what a file had besides its parameters is nested too deeply
+        OSError: the disk is full
+    """
+    try:
+        # torch writes the name of a path into the file, but not that of an open file.
+        with open(path, "wb") as file:
+            torch.save(state, file)
+    except RecursionError:
+        raise UserError("the settings of the checkpoint are nested too deeply") from None
+    except RuntimeError as error:
+        # What torch makes of an error of the system.
+        if isinstance(error.__context__, OSError):
+            raise error.__context__ from None
+        raise

@@ -1,0 +1,38 @@
+"""Our tokenisation for fairseq's own commands: ``--tokenizer realformer_moses``.
+
+fairseq's ``moses`` takes a curly apostrophe for punctuation, so it would feed a model with other
+tokens than the ones it was trained on, and would leave a space in ``l’ ami``.
+"""
+
+from dataclasses import dataclass, field
+from typing import Optional
+
+from fairseq.data.encoders import register_tokenizer
+from fairseq.dataclass import FairseqDataclass
+
+from realformer_runtime.text.tokenization import line_detokenizer, line_tokenizer
+
+
+@dataclass
+class RealFormerMosesConfig(FairseqDataclass):
+    # None where fairseq-generate is to take the languages from the names of the data.
+    source_lang: Optional[str] = field(default="en", metadata={"help": "source language"})
+    target_lang: Optional[str] = field(default="en", metadata={"help": "target language"})
+
+
+@register_tokenizer("realformer_moses", dataclass=RealFormerMosesConfig)
+class RealFormerMosesTokenizer:
+    """Raw source text to tokens, target tokens to raw text, as ``scripts/translate.sh`` does.
+
+    Raises:
+        ValueError: a language is not given; fairseq does not tell a tokenizer that of the data
+    """
+
+    def __init__(self, cfg: RealFormerMosesConfig):
+        if cfg.source_lang is None or cfg.target_lang is None:
+            raise ValueError(
+                "--tokenizer realformer_moses needs --source-lang and --target-lang, as en and fr"
+            )
+        self.encode = line_tokenizer(cfg.source_lang)
+        self.encode_target = line_tokenizer(cfg.target_lang)  # for scores; fairseq knows none
+        self.decode = line_detokenizer(cfg.target_lang)

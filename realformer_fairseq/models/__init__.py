@@ -1,0 +1,1 @@
+"""What ``--arch`` names: fairseq imports each file here by itself."""

@@ -1,0 +1,94 @@
+"""The named architectures. Each sets sizes and dropout, and says where they are from.
+
+An option given on the command line always wins. Tying the embeddings is left to
+``--share-all-embeddings``, as in fairseq, since it needs a joined dictionary.
+"""
+
+from fairseq.models.transformer.transformer_legacy import base_architecture
+
+from .config import RealFormerConfig
+
+
+def set_defaults(args, **defaults) -> None:
+    """Set each option that the command line left open."""
+    for name, value in defaults.items():
+        setattr(args, name, getattr(args, name, value))
+
+
+def realformer(args):
+    """fairseq's ``transformer`` (d 512, FFN 2048, 8 heads, 6-6) with residual scores."""
+    defaults = RealFormerConfig()
+    set_defaults(
+        args,
+        residual_attention=defaults.residual_attention,
+        residual_chains=defaults.residual_chains,
+        sublayer_scaling=defaults.sublayer_scaling,
+        admin_profile_tokens=defaults.admin_profile_tokens,
+    )
+    base_architecture(args)
+
+
+def realformer_wmt_en_de(args):
+    """En-De 6-6 of RealFormer's Table 7: sizes from section 4.2, dropout from ADMIN's recipe."""
+    set_defaults(args, dropout=0.1, attention_dropout=0.1, activation_dropout=0.1)
+    realformer(args)
+
+
+def realformer_wmt_en_de_12_12(args):
+    """En-De 12-12 of RealFormer's Table 7, on ADMIN."""
+    set_defaults(args, encoder_layers=12, decoder_layers=12, sublayer_scaling="admin")
+    realformer_wmt_en_de(args)
+
+
+def realformer_wmt_en_de_18_18(args):
+    """En-De 18-18 of RealFormer's Table 7, on ADMIN."""
+    set_defaults(args, encoder_layers=18, decoder_layers=18, sublayer_scaling="admin")
+    realformer_wmt_en_de(args)
+
+
+def realformer_wmt_en_fr(args):
+    """En-Fr 6-6 of RealFormer's Table 7: sizes from section 4.2, dropout from ADMIN's recipe."""
+    realformer_wmt_en_de(args)
+
+
+def realformer_wmt_en_fr_60_12(args):
+    """En-Fr 60-12 of RealFormer's Table 7, on ADMIN; the depth of Liu et al. 2020 (2008.07772)."""
+    set_defaults(args, encoder_layers=60, decoder_layers=12, sublayer_scaling="admin")
+    realformer_wmt_en_fr(args)
+
+
+def realformer_iwslt_de_en(args):
+    """Sizes of fairseq's ``transformer_iwslt_de_en``: d 512, FFN 1024, 4 heads, 6-6."""
+    set_defaults(
+        args,
+        encoder_ffn_embed_dim=1024,
+        encoder_attention_heads=4,
+        decoder_attention_heads=4,
+    )
+    realformer(args)
+
+
+def realformer_tiny(args):
+    """For trying things out on a CPU: d 128, FFN 256, 4 heads, 3-3. Our own choice."""
+    set_defaults(
+        args,
+        encoder_embed_dim=128,
+        encoder_ffn_embed_dim=256,
+        encoder_layers=3,
+        encoder_attention_heads=4,
+        decoder_layers=3,
+        decoder_attention_heads=4,
+    )
+    realformer(args)
+
+
+ARCHITECTURES = (
+    realformer,
+    realformer_wmt_en_de,
+    realformer_wmt_en_de_12_12,
+    realformer_wmt_en_de_18_18,
+    realformer_wmt_en_fr,
+    realformer_wmt_en_fr_60_12,
+    realformer_iwslt_de_en,
+    realformer_tiny,
+)

@@ -1,0 +1,117 @@
+"""The encoder stack: threads attention scores through the layers, reorders its output for beams."""
+
+from typing import Dict, List, Optional
+
+import torch
+from fairseq.distributed import fsdp_wrap
+from fairseq.models.transformer import TransformerEncoderBase
+from fairseq.modules.checkpoint_activations import checkpoint_wrapper
+from torch import Tensor
+
+from ..modules.decoding_cache import beams_made, is_unchanged, sentence_order
+from ..modules.encoder_layer import RealFormerEncoderLayer
+
+
+class RealFormerEncoder(TransformerEncoderBase):
+    """fairseq's Transformer encoder with one chain of self-attention scores."""
+
+    def build_encoder_layer(self, cfg):
+        return wrap_layer(RealFormerEncoderLayer(cfg), cfg)
+
+    def forward_scriptable(
+        self,
+        src_tokens,
+        src_lengths: Optional[Tensor] = None,
+        return_all_hiddens: bool = False,
+        token_embeddings: Optional[Tensor] = None,
+    ) -> Dict[str, List[Tensor]]:
+        """Encode.
+
+        The copy of ``fairseq/models/transformer/transformer_encoder.py`` that carrying scores
+        needs; the result is the same dictionary.
+
+        Args:
+            src_tokens: ``(B, T)``
+            src_lengths: ``(B,)``, unused as in fairseq
+            return_all_hiddens: also return the input and output of each layer
+            token_embeddings: ``(B, T, C)`` to use instead of looking ``src_tokens`` up
+        """
+        encoder_padding_mask = src_tokens.eq(self.padding_idx)
+        has_padding = bool(encoder_padding_mask.any())
+        x, encoder_embedding = self.forward_embedding(src_tokens, token_embeddings)
+        if has_padding:
+            x = x * (1 - encoder_padding_mask.unsqueeze(-1).type_as(x))
+        x = x.transpose(0, 1)  # (B, T, C) -> (T, B, C)
+
+        encoder_states: List[Tensor] = []
+        if return_all_hiddens:
+            encoder_states.append(x)
+        scores: Optional[Tensor] = None
+        # LayerDrop leaves layers out of the iteration, so this counts the layers traversed.
+        for layers_traversed, layer in enumerate(self.layers):
+            x, scores = layer(
+                x,
+                encoder_padding_mask=encoder_padding_mask if has_padding else None,
+                previous_scores=scores,
+                layers_traversed=layers_traversed,
+            )
+            if return_all_hiddens and not torch.jit.is_scripting():
+                encoder_states.append(x)
+        if self.layer_norm is not None:
+            x = self.layer_norm(x)
+
+        lengths = src_tokens.ne(self.padding_idx).sum(dim=1, dtype=torch.int32)
+        no_tensors: List[Tensor] = []
+        return {
+            "encoder_out": [x],  # T x B x C
+            "encoder_padding_mask": [encoder_padding_mask],  # B x T
+            "encoder_embedding": [encoder_embedding],  # B x T x C
+            "encoder_states": encoder_states,  # List[T x B x C]
+            "fc_results": no_tensors,
+            "src_tokens": no_tensors,
+            "src_lengths": [lengths.reshape(-1, 1).contiguous()],  # B x 1
+        }
+
+    @torch.jit.export
+    def reorder_encoder_out(self, encoder_out: Dict[str, List[Tensor]], new_order: Tensor):
+        """Bring what :meth:`forward` returned into a new order of the batch.
+
+        Once an order has copied each sentence for its beams, the result says so
+        (:func:`shared_by`), and an order that only permutes them copies nothing: at every step of
+        a beam search fairseq copies the whole. The embeddings, which no search reads, are left out
+        then. Whoever changes the output for single beams must take ``beam`` out of it.
+
+        Args:
+            new_order: ``(new B,)``, which entry of the batch each new one is
+        """
+        batch, beam = encoder_out["encoder_out"][0].size(1), shared_by(encoder_out)
+        if beam == 1:
+            beam = beams_made(new_order, batch)
+        else:
+            order = sentence_order(new_order, beam)
+            if order is None:
+                beam = 1
+            elif is_unchanged(order, batch // beam):
+                return encoder_out
+        reordered: Dict[str, List[Tensor]] = {}
+        for name, tensors in encoder_out.items():
+            batch_dimension = 1 if name == "encoder_out" or name == "encoder_states" else 0
+            if name != "beam" and not (beam > 1 and name == "encoder_embedding"):
+                reordered[name] = [x.index_select(batch_dimension, new_order) for x in tensors]
+        if beam > 1:
+            reordered["encoder_embedding"] = []
+            reordered["beam"] = [torch.tensor(beam)]
+        return reordered
+
+
+def shared_by(encoder_out: Dict[str, List[Tensor]]) -> int:
+    """How many neighbours in the batch are copies of the same sentence, as far as is known."""
+    return int(encoder_out["beam"][0]) if "beam" in encoder_out else 1
+
+
+def wrap_layer(layer, cfg):
+    """Activation checkpointing and FSDP around a layer, as fairseq's stacks apply them."""
+    if cfg.checkpoint_activations:
+        layer = checkpoint_wrapper(layer, offload_to_cpu=cfg.offload_activations)
+    min_params_to_wrap = 0 if cfg.checkpoint_activations else cfg.min_params_to_wrap
+    return fsdp_wrap(layer, min_num_params=min_params_to_wrap)

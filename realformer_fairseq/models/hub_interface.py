@@ -1,0 +1,147 @@
+"""Translation from Python: what ``RealFormerModel.from_pretrained`` returns."""
+
+import os
+from typing import Dict, List, Sequence, Union
+
+import torch
+from fairseq import utils
+from fairseq.data import LanguagePairDataset
+from fairseq.hub_utils import GeneratorHubInterface
+from fairseq.sequence_scorer import SequenceScorer
+from torch import Tensor
+
+from realformer_checkpoints.reading import load_checkpoint, stored_option
+from realformer_runtime.command_line import UserError
+from realformer_runtime.text.overlong_sentences import SPLIT, parts_of_sentences
+
+from ..inference.translation import BEAM, LENPEN
+
+# Of translation_multi_simple_epoch: dictionaries that need not be with the data.
+DICTIONARY_OPTIONS = ("fixed_dictionary", "source_dict", "target_dict")
+
+
+def check_files(folder: str, checkpoints: str, data: str, **overrides) -> None:
+    """Refuse what is not there, or no checkpoint, before fairseq ends in a TypeError over it.
+
+    Args:
+        folder: of the checkpoints; an address or an archive is left to fairseq
+        checkpoints: names in it, several with a colon between them
+        data: folder of the dictionaries, from the folder if it starts with a dot; here, too, an
+            address or an archive is left to fairseq
+        overrides: may have ``source_lang`` and ``target_lang``
+
+    Raises:
+        UserError: naming the folder or the file
+    """
+    if "://" in folder or os.path.isfile(folder):
+        return
+    if not os.path.isdir(folder):
+        raise UserError(f"no such folder: '{folder}'")
+    data = os.path.join(folder, data) if data.startswith(".") else data
+    is_folder = "://" not in data and not os.path.isfile(data)
+    data = data.split(os.pathsep)[0]
+    for name in checkpoints.split(os.pathsep):
+        path = os.path.join(folder, name)
+        if not os.path.isfile(path):
+            raise UserError(f"no such file: '{path}'")
+        state = load_checkpoint(path)
+        elsewhere = any(stored_option(state, "task", name) for name in DICTIONARY_OPTIONS)
+        if elsewhere or not is_folder:
+            continue
+        for side in ("source_lang", "target_lang"):
+            lang = overrides.get(side) or stored_option(state, "task", side)
+            dictionary = os.path.join(data, f"dict.{lang}.txt")
+            if lang and not os.path.isfile(dictionary):
+                raise UserError(f"data_name_or_path: no such file: '{dictionary}'")
+
+
+class TranslationHub(GeneratorHubInterface):
+    """fairseq's interface, with ``translate`` doing what ``scripts/translate.sh`` does."""
+
+    @classmethod
+    def of(cls, hub: GeneratorHubInterface) -> "TranslationHub":
+        """From what fairseq's ``from_pretrained`` returns."""
+        hub.__class__ = cls
+        return hub
+
+    def translate(
+        self,
+        sentences: Union[str, Sequence[str]],
+        beam: int = BEAM,
+        verbose: bool = False,
+        lenpen: float = LENPEN,
+        overlong: str = SPLIT,
+        **generation,
+    ) -> Union[str, List[str]]:
+        """Raw text to raw text, in order; an empty sentence stays empty.
+
+        Args:
+            sentences: one or several
+            beam: size of the beam
+            verbose: log scores, as fairseq does
+            lenpen: length penalty
+            overlong: sentences longer than the model can read are translated in parts
+                (``split``), left empty (``skip``) or refused (``error``)
+            generation: other options of fairseq-generate, with underscores
+
+        Raises:
+            UserError: a sentence is too long, with ``overlong="error"``
+        """
+        if isinstance(sentences, str):
+            return self.translate([sentences], beam, verbose, lenpen, overlong, **generation)[0]
+        encoded = [self.apply_bpe(self.tokenize(sentence)).split() for sentence in sentences]
+        parts = parts_of_sentences(encoded, self.subword_limit(), overlong)
+        tensors = [self.binarize(" ".join(part)) for found in parts for part in found]
+        options = {"max_len_a": 1, "lenpen": lenpen, **generation}
+        hypotheses = iter(self.generate(tensors, beam, verbose, **options) if tensors else ())
+        return [self.text_of([next(hypotheses)[0]["tokens"] for _ in found]) for found in parts]
+
+    def text_of(self, parts) -> str:
+        """Raw text of the tokens of a sentence's parts."""
+        return self.detokenize(self.remove_bpe(" ".join(map(self.string, parts)))) if parts else ""
+
+    def score(
+        self, sentences: Union[str, Sequence[str]], translations: Union[str, Sequence[str]]
+    ) -> Union[Dict[str, Tensor], List[Dict[str, Tensor]]]:
+        """How probable given translations are. fairseq's own ``score`` is for language models.
+
+        Args:
+            sentences: raw text, one or several
+            translations: raw text, as many
+
+        Returns:
+            for each pair ``tokens`` ``(T,)``, the last of which is ``</s>``; the natural logarithms
+            of their probabilities, ``positional_scores`` ``(T,)``; and the mean of these, ``score``
+
+        Raises:
+            UserError: another number of translations than of sentences, or a pair is too long
+        """
+        if isinstance(sentences, str) and isinstance(translations, str):
+            return self.score([sentences], [translations])[0]
+        if isinstance(sentences, str) or isinstance(translations, str):
+            raise UserError("give both sentences and translations as text, or both as lists")
+        if len(sentences) != len(translations):
+            raise UserError(f"{len(sentences)} sentences, but {len(translations)} translations")
+        return [self._score_pair(*pair) for pair in zip(sentences, translations)]
+
+    def _score_pair(self, sentence: str, translation: str) -> Dict[str, Tensor]:
+        tokenize = getattr(self.tokenizer, "encode_target", self.tokenize)
+        words = self.apply_bpe(tokenize(translation))
+        source = self.encode(sentence)
+        target = self.tgt_dict.encode_line(words, add_if_not_exist=False).long()
+        texts = (sentence, translation)
+        for tokens, limit, text in zip((source, target), self.max_positions, texts):
+            if len(tokens) > limit:
+                raise UserError(f"longer than the limit of {limit - 1} subwords: '{text[:60]}'")
+        dataset = LanguagePairDataset(
+            [source], [len(source)], self.src_dict, [target], [len(target)], self.tgt_dict
+        )
+        sample = utils.apply_to_sample(lambda t: t.to(self.device), dataset.collater([dataset[0]]))
+        with torch.no_grad():
+            ((scored,),) = SequenceScorer(self.tgt_dict).generate(list(self.models), sample)
+        return {name: scored[name] for name in ("tokens", "positional_scores", "score")}
+
+    def subword_limit(self) -> int:
+        """The largest number of subwords, without ``</s>``, that models and a batch can take."""
+        limits = [self.max_positions[0], self.cfg.dataset.max_tokens]
+        return int(min(limit for limit in limits if limit)) - 1

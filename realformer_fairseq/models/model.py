@@ -1,0 +1,113 @@
+"""The model ``realformer``: fairseq's Transformer with our encoder and decoder in it."""
+
+from fairseq.models import register_model, register_model_architecture
+from fairseq.models.transformer import TransformerModelBase
+from fairseq.models.transformer.transformer_config import (
+    DEFAULT_MAX_SOURCE_POSITIONS,
+    DEFAULT_MAX_TARGET_POSITIONS,
+)
+from fairseq.tasks.language_modeling import LanguageModelingTask
+from fairseq.tasks.multilingual_translation import MultilingualTranslationTask
+from omegaconf import OmegaConf
+
+from ..modules.dropout import replace_dropout
+from .architectures import ARCHITECTURES, realformer
+from .config import RealFormerConfig, add_arguments, check_names
+from .decoder import RealFormerDecoder
+from .encoder import RealFormerEncoder
+from .hub_interface import TranslationHub, check_files
+
+
+def check_task(task) -> None:
+    """Refuse what fairseq would train or evaluate up to an error that says nothing.
+
+    Raises:
+        ValueError: naming the task
+    """
+    if isinstance(task, LanguageModelingTask):
+        raise ValueError(
+            "--task language_modeling: a realformer model translates, it is no language model"
+        )
+    if isinstance(task, MultilingualTranslationTask):
+        raise ValueError(
+            "--task multilingual_translation needs --arch multilingual_realformer "
+            "(--task translation_multi_simple_epoch takes any realformer)"
+        )
+
+
+@register_model("realformer")
+class RealFormerModel(TransformerModelBase):
+    """RealFormer encoder-decoder (He et al. 2020, arXiv 2012.11747).
+
+    Parameters have the names of fairseq's Transformer, so a checkpoint of one can be loaded into
+    the other. The model name differs, so that converters that know only ``transformer`` refuse
+    the checkpoint instead of dropping the residual scores.
+    """
+
+    @classmethod
+    def add_args(cls, parser):
+        add_arguments(parser)
+
+    @classmethod
+    def build_model(cls, args, task):
+        """Build from a flat namespace, as ``fairseq/models/transformer/transformer_legacy.py``.
+
+        Raises:
+            ValueError: for options that cannot work together, naming them
+        """
+        check_task(task)
+        if OmegaConf.is_config(args):  # hydra
+            check_names(args)
+        realformer(args)  # checkpoints of older versions lack newer options
+        for side, default in (
+            ("source", DEFAULT_MAX_SOURCE_POSITIONS),
+            ("target", DEFAULT_MAX_TARGET_POSITIONS),
+        ):
+            if getattr(args, f"max_{side}_positions", None) is None:
+                setattr(args, f"max_{side}_positions", default)
+        # The checkpoint keeps args: they must tell the number of layers that are left.
+        for side in ("encoder", "decoder"):
+            kept = getattr(args, f"{side}_layers_to_keep")
+            if kept:
+                setattr(args, f"{side}_layers", len(kept.split(",")))
+        cfg = RealFormerConfig.from_namespace(args)
+        cfg.check()
+        model = super().build_model(cfg, task)
+        replace_dropout(model)
+        return model
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        model_name_or_path,
+        checkpoint_file="model.pt",
+        data_name_or_path=".",
+        **kwargs,
+    ) -> TranslationHub:
+        """Load a trained model; arguments as for any model of fairseq.
+
+        Raises:
+            UserError: naming what is not there, or not a checkpoint
+        """
+        paths = model_name_or_path, checkpoint_file, data_name_or_path
+        model_name_or_path, checkpoint_file, data_name_or_path = map(str, paths)
+        check_files(model_name_or_path, checkpoint_file, data_name_or_path, **kwargs)
+        return TranslationHub.of(
+            super().from_pretrained(
+                model_name_or_path, checkpoint_file, data_name_or_path, **kwargs
+            )
+        )
+
+    @classmethod
+    def build_encoder(cls, cfg, src_dict, embed_tokens):
+        return RealFormerEncoder(cfg, src_dict, embed_tokens)
+
+    @classmethod
+    def build_decoder(cls, cfg, tgt_dict, embed_tokens):
+        return RealFormerDecoder(
+            cfg, tgt_dict, embed_tokens, no_encoder_attn=cfg.no_cross_attention
+        )
+
+
+for architecture in ARCHITECTURES:
+    register_model_architecture("realformer", architecture.__name__)(architecture)

@@ -1,0 +1,71 @@
+"""``--arch multilingual_realformer``: one model for several language pairs, shared as one likes.
+
+For ``--task multilingual_translation``. fairseq's ``multilingual_transformer`` with our encoder and
+decoder in it: each language pair has a RealFormer, of which embeddings, encoders or decoders may be
+the same. ``--task translation_multi_simple_epoch`` needs nothing of this: it trains one model, such
+as ``realformer``.
+"""
+
+from fairseq.models import register_model, register_model_architecture
+from fairseq.models.multilingual_transformer import (
+    MultilingualTransformerModel,
+    base_multilingual_architecture,
+)
+
+from ..modules.dropout import replace_dropout
+from .architectures import realformer
+from .config import RealFormerConfig, add_own_arguments
+from .decoder import RealFormerDecoder
+from .encoder import RealFormerEncoder
+
+NAME = "multilingual_realformer"
+
+
+@register_model(NAME)
+class MultilingualRealFormerModel(MultilingualTransformerModel):
+    """A RealFormer for each language pair. Parameters have fairseq's names."""
+
+    @staticmethod
+    def add_args(parser):
+        MultilingualTransformerModel.add_args(parser)
+        add_own_arguments(parser)
+
+    @classmethod
+    def build_model(cls, args, task):
+        """Build from a flat namespace.
+
+        Raises:
+            ValueError: for options that cannot work together, naming them
+        """
+        multilingual_realformer(args)  # checkpoints of older versions lack newer options
+        cfg = RealFormerConfig.from_namespace(args)
+        cfg.check()
+        if str(cfg.sublayer_scaling) == "admin":
+            raise ValueError(
+                f"--sublayer-scaling admin cannot be used with --arch {NAME}: a shared stack would "
+                "have a profile for each language pair; --sublayer-scaling admin-analytic can"
+            )
+        models = super().build_model(args, task).models
+        model = cls(
+            {pair: models[pair].encoder for pair in models},
+            {pair: models[pair].decoder for pair in models},
+        )
+        replace_dropout(model)
+        return model
+
+    @classmethod
+    def _get_module_class(cls, is_encoder, args, lang_dict, embed_tokens, langs):
+        """An encoder or a decoder; the name is fairseq's."""
+        cfg = RealFormerConfig.from_namespace(args)
+        if is_encoder:
+            return RealFormerEncoder(cfg, lang_dict, embed_tokens)
+        return RealFormerDecoder(
+            cfg, lang_dict, embed_tokens, no_encoder_attn=cfg.no_cross_attention
+        )
+
+
+@register_model_architecture(NAME, NAME)
+def multilingual_realformer(args):
+    """fairseq's ``multilingual_transformer`` with residual scores."""
+    realformer(args)
+    base_multilingual_architecture(args)

@@ -1,0 +1,75 @@
+"""In what a checkpoint's model differs from the one at hand: options, dictionaries, shapes."""
+
+from typing import Any, Dict, List
+
+from torch import Tensor, nn
+
+from realformer_checkpoints.reading import stored_option
+from realformer_runtime.command_line import flag
+
+# What the model computes depends on these. Where a checkpoint lacks one it is not compared, except
+# for those of ours, which a plain Transformer does not have.
+OURS = {"residual_attention": "none", "sublayer_scaling": "none"}
+STACK = (
+    "layers",
+    "embed_dim",
+    "ffn_embed_dim",
+    "attention_heads",
+    "normalize_before",
+    "learned_pos",
+)
+COMPARED = (
+    *OURS,
+    "residual_chains",
+    *(f"{stack}_{name}" for stack in ("encoder", "decoder") for name in STACK),
+    "activation_fn",
+    "share_all_embeddings",
+    "share_decoder_input_output_embed",
+    "layernorm_embedding",
+    "no_scale_embedding",
+    "no_token_positional_embeddings",
+)
+DICTIONARIES = {"encoder.embed_tokens.weight": "source", "decoder.embed_tokens.weight": "target"}
+NAMED = 3  # shapes in a message
+
+
+def differing_options(state: Dict[str, Any], model_cfg: Any) -> List[str]:
+    """Options with another value than on the command line, as phrases, the architecture first.
+
+    Another ``--arch`` alone is no difference: several architectures have the same sizes.
+    """
+    found = []
+    for name in COMPARED:
+        stored = stored_option(state, "model", name, OURS.get(name))
+        given = getattr(model_cfg, name, None)
+        if given is None:
+            given = OURS.get(name)
+        if stored is None or given is None or str(stored) == str(given):
+            continue
+        found.append(phrase(name, stored, given))
+    stored, given = stored_option(state, "model", "arch"), getattr(model_cfg, "arch", None)
+    if found and stored and given and stored != given:
+        found.insert(0, phrase("arch", stored, given))
+    return found
+
+
+def phrase(name: str, stored: Any, given: Any) -> str:
+    return f"{flag(name)} was {stored}, is {given} now"
+
+
+def differing_shapes(stored: Dict[str, Tensor], model: nn.Module) -> List[str]:
+    """Parameters of another shape, as phrases; dictionaries of another size in their place."""
+    phrases = []
+    for name, tensor in model.state_dict().items():
+        other = stored.get(name)
+        if other is None or other.shape == tensor.shape:
+            continue
+        if name in DICTIONARIES and other.shape[1:] == tensor.shape[1:]:
+            phrases.append(
+                f"its {DICTIONARIES[name]} dictionary has {other.shape[0]} entries, "
+                f"that of the data-bin {tensor.shape[0]}"
+            )
+        else:
+            phrases.append(f"{name} has shape {list(other.shape)}, {list(tensor.shape)} now")
+    dictionaries = [words for words in phrases if "dictionary" in words]
+    return dictionaries or phrases[:NAMED]

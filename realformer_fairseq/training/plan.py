@@ -1,0 +1,76 @@
+"""How many updates a training will have, and what its checkpoints will weigh.
+
+Takes the command line of ``fairseq-train`` and asks fairseq for the batches, so that whatever
+changes them counts. ``--distributed-world-size`` is the number of GPUs.
+"""
+
+import contextlib
+import logging
+import math
+import sys
+from typing import Dict
+
+from fairseq import options, tasks
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from fairseq.trainer import Trainer
+
+from realformer_runtime.command_line import UserError, run_main
+
+PROGRAM = "training_plan.py"
+ADAM_STATES = 2  # float32 numbers for each parameter
+
+
+def updates_an_epoch(batches: int, gpus: int, update_freq: int) -> int:
+    """fairseq deals batches out to the GPUs and adds up ``update_freq`` of each; rests count."""
+    return math.ceil(math.ceil(batches / gpus) / update_freq)
+
+
+def plan(cfg) -> Dict[str, int]:
+    """Figures of a training.
+
+    Args:
+        cfg: fairseq's configuration; it is changed
+
+    Returns:
+        ``updates_an_epoch``, ``updates`` in all, ``parameters`` and ``checkpoint_bytes`` of one
+        file with the state of Adam or RAdam
+
+    Raises:
+        UserError: an option that leaves it open
+    """
+    if len(cfg.optimization.update_freq) > 1:
+        raise UserError("--update-freq: one number, not a list by epoch")
+    if cfg.optimization.max_epoch < 1:
+        raise UserError("--max-epoch: needed to count the updates")
+    gpus = cfg.distributed_training.distributed_world_size
+    cfg.distributed_training.distributed_world_size = 1
+    half = cfg.common.fp16 or cfg.common.bf16
+    cfg.common.cpu, cfg.common.fp16, cfg.common.bf16 = True, False, False
+    task = tasks.setup_task(cfg.task)
+    model = task.build_model(cfg.model)
+    trainer = Trainer(cfg, task, model, task.build_criterion(cfg.criterion))
+    batches = len(trainer.get_train_iterator(epoch=1).frozen_batches)
+    epoch = updates_an_epoch(batches, gpus, cfg.optimization.update_freq[0])
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    return {
+        "updates_an_epoch": epoch,
+        "updates": epoch * cfg.optimization.max_epoch,
+        "parameters": parameters,
+        "checkpoint_bytes": parameters * ((2 if half else 4) + 4 * ADAM_STATES),
+    }
+
+
+def main() -> None:
+    logging.disable(logging.INFO)
+    with contextlib.redirect_stdout(sys.stderr):
+        try:
+            args = options.parse_args_and_arch(options.get_training_parser())
+        except SystemExit:  # argparse has said why
+            sys.exit(1)
+        figures = plan(convert_namespace_to_omegaconf(args))
+    for name, value in figures.items():
+        print(name, value)
+
+
+if __name__ == "__main__":
+    run_main(main, PROGRAM)

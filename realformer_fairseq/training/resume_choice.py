@@ -1,0 +1,97 @@
+"""Which checkpoint a training goes on from: the last one, or the newest that is whole."""
+
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any, Dict, NamedTuple, Optional
+
+from realformer_checkpoints.reading import load_checkpoint
+from realformer_runtime.command_line import UserError
+
+
+class Choice(NamedTuple):
+    """What to load, and the line that the log gets about it."""
+
+    path: str
+    warning: str = ""
+
+
+def load_whole(path: str) -> Dict[str, Any]:
+    """A checkpoint of which every byte has been checked, with its tensors left on the disk.
+
+    Raises:
+        UserError: truncated, damaged, or not a checkpoint
+    """
+    state = load_checkpoint(path)
+    if zipfile.is_zipfile(path):
+        try:
+            with zipfile.ZipFile(path) as archive:
+                damaged = archive.testzip()
+        except (zipfile.BadZipFile, zlib.error, EOFError, ValueError) as error:
+            damaged = str(error)
+        if damaged:
+            raise UserError(f"{path}: damaged, at its record {damaged}")
+    return state
+
+
+def updates_of(state: Dict[str, Any]) -> Optional[int]:
+    """Updates before a checkpoint was written; None if a training cannot go on from it."""
+    history = state.get("optimizer_history") or [{}]
+    extra = state.get("extra_state") or {}
+    resumable = "last_optimizer_state" in state and "train_iterator" in extra
+    updates = history[-1].get("num_updates") if resumable else None
+    return updates if isinstance(updates, int) else None
+
+
+def newest_whole(folder: Path, besides: Path) -> Optional[str]:
+    """The checkpoint of most updates that a training can go on from.
+
+    Raises:
+        UserError: there are checkpoints, but none is whole; names one
+    """
+    updates, refusals = {}, []
+    for path in sorted(folder.glob("checkpoint*.pt")):
+        if path == besides:
+            continue
+        try:
+            updates[str(path)] = updates_of(load_checkpoint(str(path)))
+        except UserError as error:
+            refusals.append(str(error))
+    resumable = [path for path in updates if updates[path] is not None]
+    for path in sorted(resumable, key=lambda path: -updates[path]):
+        try:
+            load_whole(path)
+            return path
+        except UserError as error:
+            refusals.append(str(error))
+    if refusals:
+        raise UserError(f"{refusals[0]} ({len(refusals)} such files, and no whole checkpoint)")
+    return None
+
+
+def choose_checkpoint(filename: str, save_dir: str) -> Choice:
+    """What to load where fairseq would load ``filename``.
+
+    Returns:
+        ``filename`` itself if it is whole, or if there is nothing at all to go on from
+
+    Raises:
+        UserError: it is damaged, and nothing whole is there in its place
+    """
+    path = Path(filename)
+    is_last = path == Path(save_dir, "checkpoint_last.pt")
+    if path.exists():
+        try:
+            load_whole(filename)
+            return Choice(filename)
+        except UserError as error:
+            why = str(error)
+        instead = newest_whole(path.parent, besides=path) if is_last else None
+        if instead is None:
+            raise UserError(f"{why}; to start afresh, move it away")
+    else:
+        why = f"{filename}: not there"
+        instead = newest_whole(path.parent, besides=path) if is_last else None
+        if instead is None:
+            return Choice(filename)
+    return Choice(instead, f"{why}; going on from {instead}")

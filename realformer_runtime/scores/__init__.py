@@ -1,0 +1,1 @@
+"""Scores of translations, with signatures."""

@@ -1,0 +1,177 @@
+"""Moses tokenisation with sacremoses, line by line, and its inverse.
+
+sacremoses does the work. This module adds the rules that machine translation of real text needs
+around it, each a named function, and a command that works on several processes:
+
+    python -m realformer_runtime.text.tokenization --lang fr < raw > tokenised
+    python -m realformer_runtime.text.tokenization --lang fr --moses < raw > as-by-Moses
+    python -m realformer_runtime.text.tokenization --lang fr --detokenize < tokenised > raw
+
+Hyphens are split (Moses' ``-a``). The command gives a line for each line.
+"""
+
+import functools
+import re
+import sys
+from typing import Callable, Dict, List
+
+from sacremoses import MosesDetokenizer
+
+from ..atomic_output import atomic_output
+from ..command_line import ArgumentParser, UserError
+from .moses_parity import (
+    PerlMosesTokenizer,
+    punctuation_normalizer,
+    remove_control_characters,
+    remove_non_printing,
+)
+from .parallel_lines import check_jobs, convert_stream, run_in_pipe
+from .wordwise_tokenizer import FastMosesTokenizer, WordwiseTokenizer
+
+PROGRAM = "tokenization"
+
+# Languages whose elided words lean on the next one (l’ami, dell’arte), as in Moses' own rules.
+ELIDING_LANGUAGES = ("fr", "it", "ga", "ca")
+
+# Control characters that are not white space, which sacremoses drops.
+CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0e-\x1b]")
+BETWEEN_WORDS = re.compile(r"(\w) ’ (?=\w)")
+
+
+def single_spaces(line: str) -> str:
+    """Every run of white space becomes one space, Unicode's line separators too.
+
+    subword-nmt splits lines at U+2028 and U+0085, which would put the two sides of a corpus out
+    of step; see subword-nmt issue 55.
+    """
+    return " ".join(line.split())
+
+
+def attach_curly_apostrophe(tokenised: str, lang: str) -> str:
+    """``l ’ ami`` becomes ``l’ ami``, ``don ’ t`` becomes ``don ’t``.
+
+    Moses splits straight apostrophes like this, but treats a curly one as punctuation, after which
+    no detokeniser can tell whether it belongs to the word before it, the word after it or neither.
+    """
+    if "’" not in tokenised:
+        return tokenised
+    return BETWEEN_WORDS.sub(r"\1’ " if lang in ELIDING_LANGUAGES else r"\1 ’", tokenised)
+
+
+def join_curly_apostrophe(detokenised: str, lang: str) -> str:
+    """Undo ``attach_curly_apostrophe``."""
+    split = r"(?<=\w)’ (?=\w)" if lang in ELIDING_LANGUAGES else r"(?<=\w) ’(?=\w)"
+    return re.sub(split, "’", detokenised)
+
+
+def line_tokenizer(lang: str) -> Callable[[str], str]:
+    """A function from a raw line to a tokenised one: sacremoses', with curly apostrophes joined.
+
+    The result may not depend on ``moses_parity``: models have been trained with it.
+    """
+    tokenize = WordwiseTokenizer(FastMosesTokenizer(lang))
+
+    def tokenize_line(line: str) -> str:
+        tokens = tokenize(CONTROL_CHARACTERS.sub("", single_spaces(line)))
+        return attach_curly_apostrophe(tokens, lang)
+
+    return tokenize_line
+
+
+def moses_line_tokenizer(lang: str) -> Callable[[str], str]:
+    """A function from a raw line to what ``tokenizer.perl -a -l lang`` makes of it.
+
+    Raises:
+        UserError: Moses has rules for the language that are not here
+    """
+    tokenize = WordwiseTokenizer(PerlMosesTokenizer(lang))
+    return lambda line: tokenize(remove_control_characters(line))
+
+
+def line_detokenizer(lang: str) -> Callable[[str], str]:
+    """A function from a tokenised line to a raw one."""
+    moses = MosesDetokenizer(lang)
+
+    def detokenize(line: str) -> str:
+        return join_curly_apostrophe(moses.detokenize(line.split()), lang)
+
+    return detokenize
+
+
+def line_function(
+    lang: str,
+    moses: bool = False,
+    normalize_punctuation: bool = False,
+    remove_non_printing_characters: bool = False,
+) -> Callable[[str], str]:
+    """The steps that the command was asked for, in the order in which WMT'14 preparation has them.
+
+    Raises:
+        UserError: as ``moses_line_tokenizer``
+    """
+    steps: List[Callable[[str], str]] = []
+    if normalize_punctuation:
+        steps.append(punctuation_normalizer(lang))
+    if remove_non_printing_characters:
+        steps.append(remove_non_printing)
+    steps.append(moses_line_tokenizer(lang) if moses else line_tokenizer(lang))
+
+    def apply(line: str) -> str:
+        for step in steps:
+            line = step(line)
+        return line
+
+    return apply
+
+
+def write_word_counts(counts: Dict[str, int], path: str) -> None:
+    """A word, a space and its frequency a line, the most frequent first (subword-nmt get-vocab)."""
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    with open(path, "w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{word} {count}\n" for word, count in ranked)
+
+
+def parse_args():
+    parser = ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--lang", required=True, help="ISO 639-1 code, for example fr")
+    parser.add_argument("--detokenize", action="store_true", help="the other way round")
+    parser.add_argument("--moses", action="store_true", help="exactly as Moses' tokenizer.perl -a")
+    parser.add_argument(
+        "--normalize-punctuation", action="store_true", help="first, as Moses' script of this name"
+    )
+    parser.add_argument(
+        "--remove-non-printing", action="store_true", help="before tokenising, as Moses' script"
+    )
+    parser.add_argument("--word-counts", metavar="FILE", help="write the words' frequencies there")
+    parser.add_argument("--jobs", type=int, default=1, help="worker processes (default: 1)")
+    args = parser.parse_args()
+    check_jobs(args.jobs)
+    forward = args.moses or args.normalize_punctuation or args.remove_non_printing
+    if args.detokenize and (forward or args.word_counts):
+        raise UserError("--detokenize goes with --lang and --jobs only")
+    return args
+
+
+def main() -> None:
+    args = parse_args()
+    source, sink = sys.stdin.buffer, sys.stdout.buffer
+    if args.detokenize:
+        make = functools.partial(line_detokenizer, args.lang)
+    else:
+        make = functools.partial(
+            line_function,
+            args.lang,
+            args.moses,
+            args.normalize_punctuation,
+            args.remove_non_printing,
+        )
+    if not args.word_counts:
+        convert_stream(source, sink, make, args.jobs)
+        return
+    with atomic_output(args.word_counts) as temporary:
+        counts = convert_stream(source, sink, make, args.jobs, count_words=True)
+        write_word_counts(counts, temporary)
+
+
+if __name__ == "__main__":
+    run_in_pipe(main, PROGRAM)
