@@ -12,15 +12,11 @@ check_versions()
 
 from realformer_checkpoints.safe_types import allow_fairseq_checkpoints
 
+from . import fairseq_patches
 from .inference.fairseq_tokenizer import RealFormerMosesTokenizer
 from .models.model import RealFormerModel
 from .models.multilingual import MultilingualRealFormerModel
-from .training.admin_profile import profile_in_fairseq_train
-from .training.bfloat16 import allow_bf16_without_tpu
-from .training.checkpoint_saving import save_checkpoints_whole
 from .training.radam import FairseqRAdam
-from .training.resume import resume_what_is_whole
-from .training.stop_signals import save_when_told_to_stop
 
 __all__ = [
     "FairseqRAdam",
@@ -30,9 +26,4 @@ __all__ = [
 ]
 
 allow_fairseq_checkpoints()
-allow_bf16_without_tpu()
-# What training does besides fairseq. The last to be put around a step is the first to run.
-profile_in_fairseq_train()
-resume_what_is_whole()
-save_checkpoints_whole()
-save_when_told_to_stop()
+fairseq_patches.install()

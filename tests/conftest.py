@@ -32,8 +32,8 @@ TRAINING = """
 
 
 def run(*command, check=True, **options):
-    """Run a command, its output captured as text."""
-    options = {"capture_output": True, "text": True, "cwd": "/", **options}
+    """Run a command, its output captured as text; after two minutes it is ended and fails."""
+    options = {"capture_output": True, "text": True, "cwd": "/", "timeout": 120, **options}
     result = subprocess.run([str(word) for word in command], **options)
     if check and result.returncode != 0:
         raise AssertionError(f"{command} exited with {result.returncode}:\n{result.stderr[-3000:]}")

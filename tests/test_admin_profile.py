@@ -13,12 +13,12 @@ import torch
 from conftest import PROJECT, TRAINING, run, train
 from fairseq import options, tasks, utils
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
-from fairseq.trainer import Trainer
 from models import PAD
 
 from realformer_fairseq import RealFormerModel
 from realformer_fairseq.modules.sublayer_scaling import ScaledResidual
 from realformer_fairseq.training.admin_profile import first_sentences, profile
+from realformer_fairseq.training.trainer import RealFormerTrainer
 
 PROFILED = re.compile(r"ADMIN profile: (\S+) = ([\d.]+)")
 ADMIN = ("--sublayer-scaling", "admin", "--admin-profile-tokens", 200)
@@ -98,7 +98,9 @@ def make_trainer(prepared):
         cfg = convert_namespace_to_omegaconf(args)
         utils.set_torch_seed(cfg.common.seed)
         task = tasks.setup_task(cfg.task)
-        return Trainer(cfg, task, task.build_model(cfg.model), task.build_criterion(cfg.criterion))
+        return RealFormerTrainer(
+            cfg, task, task.build_model(cfg.model), task.build_criterion(cfg.criterion)
+        )
 
     return make
 
@@ -261,7 +263,7 @@ SPY = """
 import os
 import torch
 import realformer_fairseq
-from fairseq.trainer import Trainer
+from realformer_fairseq.training.trainer import RealFormerTrainer as Trainer
 
 load_checkpoint = Trainer.load_checkpoint
 

@@ -21,17 +21,18 @@ import contextlib
 import functools
 import logging
 import math
-from typing import Any, Callable, Dict, List
+from typing import Dict, List
 
-import numpy as np
 import torch
 from fairseq import utils
 from fairseq.data import data_utils
+from fairseq.data.iterators import EpochBatchIterator
 from fairseq.distributed import utils as distributed_utils
 from fairseq.modules.layer_drop import LayerDropModuleList
 from fairseq.tasks.translation_multi_simple_epoch import TranslationMultiSimpleEpochTask
 from fairseq.trainer import Trainer
 from torch import Tensor, nn
+from torch.utils.data import Subset
 
 from ..modules.sublayer_scaling import ScaledResidual
 
@@ -98,31 +99,30 @@ def first_sentences(trainer: Trainer, limit: int) -> List[int]:
     """
     cfg = trainer.cfg
     dataset = trainer.task.dataset(cfg.dataset.train_subset)
-    batches = list(
-        trainer.task.get_batch_iterator(
-            dataset=dataset,
-            max_tokens=cfg.dataset.max_tokens,
-            max_sentences=cfg.dataset.batch_size,
-            max_positions=utils.resolve_max_positions(
-                trainer.task.max_positions(),
-                trainer._model.max_positions(),
-                cfg.dataset.max_tokens,
-            ),
-            ignore_invalid_inputs=True,
-            required_batch_size_multiple=cfg.dataset.required_batch_size_multiple,
-            seed=cfg.common.seed,
-            disable_iterator_cache=True,
-        ).frozen_batches
-    )
-    if cfg.dataset.curriculum < 1:
-        with data_utils.numpy_seed(cfg.common.seed + 1):  # as EpochBatchIterator in epoch 1
-            np.random.shuffle(batches)
+    batches = trainer.task.get_batch_iterator(
+        dataset=dataset,
+        max_tokens=cfg.dataset.max_tokens,
+        max_sentences=cfg.dataset.batch_size,
+        max_positions=utils.resolve_max_positions(
+            trainer.task.max_positions(), trainer._model.max_positions(), cfg.dataset.max_tokens
+        ),
+        ignore_invalid_inputs=True,
+        required_batch_size_multiple=cfg.dataset.required_batch_size_multiple,
+        seed=cfg.common.seed,
+        disable_iterator_cache=True,
+    ).frozen_batches
+    # In the order of the training, but of numbers instead of sentences.
+    numbers = range(len(dataset))
+    order = EpochBatchIterator(Subset(numbers, numbers), list, batches, seed=cfg.common.seed)
+    with torch.random.fork_rng([]):  # torch's loader draws a number
+        in_order = list(order.next_epoch_itr(shuffle=cfg.dataset.curriculum < 1))
     chosen, tokens = [], 0
-    for index in (int(index) for batch in batches for index in batch):
-        tokens += dataset.num_tokens(index)
-        if chosen and tokens > limit:
-            break
-        chosen.append(index)
+    for batch in in_order:
+        for index in batch:
+            tokens += dataset.num_tokens(index)
+            if chosen and tokens > limit:
+                return chosen
+            chosen.append(index)
     return chosen
 
 
@@ -170,11 +170,13 @@ def _reproducible(trainer: Trainer):
     training = trainer._model.training
     trainer._model.train()
     amp = bool(trainer.cfg.common.amp and trainer.cuda)
-    with torch.random.fork_rng(devices), data_utils.numpy_seed(seed):
-        torch.manual_seed(seed)
-        with torch.autocast(trainer.device.type, enabled=amp):
-            yield
-    trainer._model.train(training)
+    try:
+        with torch.random.fork_rng(devices), data_utils.numpy_seed(seed):
+            torch.manual_seed(seed)
+            with torch.autocast(trainer.device.type, enabled=amp):
+                yield
+    finally:
+        trainer._model.train(training)
 
 
 @contextlib.contextmanager
@@ -184,9 +186,11 @@ def _every_layer(model: nn.Module):
     probabilities = [module.p for module in dropping]
     for module in dropping:
         module.p = 0.0
-    yield
-    for module, p in zip(dropping, probabilities):
-        module.p = p
+    try:
+        yield
+    finally:
+        for module, p in zip(dropping, probabilities):
+            module.p = p
 
 
 def _take_omegas_of_first_rank(trainer: Trainer, omegas: Dict[str, float]) -> None:
@@ -195,25 +199,3 @@ def _take_omegas_of_first_rank(trainer: Trainer, omegas: Dict[str, float]) -> No
     for name in omegas:
         omega = trainer._model.get_parameter(name)
         distributed_utils.broadcast(omega.data, src=0, group=group)
-
-
-def after_loading_nothing(load_checkpoint: Callable[..., Any]) -> Callable[..., Any]:
-    """``Trainer.load_checkpoint`` that takes the profile where there is no checkpoint.
-
-    It is the one place in fairseq-train that knows whether training starts or resumes, with the
-    model on its device and in its precision, and no optimizer yet.
-    """
-
-    @functools.wraps(load_checkpoint)
-    def load_or_profile(self, *args, **kwargs):
-        extra_state = load_checkpoint(self, *args, **kwargs)
-        if extra_state is None:
-            profile_before_training(self)
-        return extra_state
-
-    return load_or_profile
-
-
-def profile_in_fairseq_train() -> None:
-    """Have every training that starts afresh take the profile first."""
-    Trainer.load_checkpoint = after_loading_nothing(Trainer.load_checkpoint)

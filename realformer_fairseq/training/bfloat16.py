@@ -10,7 +10,7 @@ import importlib.util
 import sys
 from typing import Any, Callable
 
-from fairseq import options
+from .scope import is_trained_by_us
 
 
 def no_tpu_without_its_library(parse: Callable[..., Any]) -> Callable[..., Any]:
@@ -22,13 +22,9 @@ def no_tpu_without_its_library(parse: Callable[..., Any]) -> Callable[..., Any]:
         asked_for = "--tpu" in (sys.argv if input_args is None else input_args)
         namespace = parsed[0] if isinstance(parsed, tuple) else parsed
         no_library = importlib.util.find_spec("torch_xla") is None
-        if getattr(namespace, "bf16", False) and no_library and not asked_for:
+        ours = is_trained_by_us(getattr(namespace, "arch", None))
+        if ours and getattr(namespace, "bf16", False) and no_library and not asked_for:
             namespace.tpu = False
         return parsed
 
     return parse_with_bf16
-
-
-def allow_bf16_without_tpu() -> None:
-    """Make ``--bf16`` and ``--memory-efficient-bf16`` mean the same on every device."""
-    options.parse_args_and_arch = no_tpu_without_its_library(options.parse_args_and_arch)

@@ -8,13 +8,13 @@ temporary file on the full disk.
 import functools
 import os
 import shutil
-import sys
 import time
 from typing import Any, Callable
 
 import torch
-from fairseq import checkpoint_utils
 from fairseq.file_io import PathManager
+
+from .scope import our_trainer_is_at_work
 
 TRIES, PAUSE = 3, 2.5  # seconds; as in fairseq
 TEMPORARY = ".tmp"
@@ -31,7 +31,7 @@ def write_whole(write: Callable[[str], Any], path: str) -> None:
         CheckpointNotSaved: it failed as often as ``TRIES``
     """
     temporary = path + TEMPORARY
-    for last in (False,) * (TRIES - 1) + (True,):
+    for attempt in range(1, TRIES + 1):
         try:
             write(temporary)
             os.replace(temporary, path)
@@ -40,7 +40,7 @@ def write_whole(write: Callable[[str], Any], path: str) -> None:
         except (OSError, RuntimeError) as error:
             if os.path.exists(temporary):
                 os.remove(temporary)
-            if last:
+            if attempt == TRIES:
                 why = reason(error, path)
                 raise CheckpointNotSaved(f"{path} cannot be saved: {why}") from error
             time.sleep(PAUSE)
@@ -61,7 +61,8 @@ def save_whole(save: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(save)
     def save_or_leave(obj, filename, async_write: bool = False):
-        if async_write or PathManager.path_requires_pathmanager(filename):
+        elsewhere = PathManager.path_requires_pathmanager(filename)
+        if async_write or elsewhere or not our_trainer_is_at_work():
             return save(obj, filename, async_write)
 
         def write(temporary: str) -> None:
@@ -80,29 +81,9 @@ def copy_whole(copy: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(copy)
     def copy_or_leave(src_path: str, dst_path: str, overwrite: bool = False):
-        if PathManager.path_requires_pathmanager(dst_path):
+        if PathManager.path_requires_pathmanager(dst_path) or not our_trainer_is_at_work():
             return copy(src_path, dst_path, overwrite)
         write_whole(lambda temporary: shutil.copyfile(src_path, temporary), dst_path)
         return dst_path
 
     return copy_or_leave
-
-
-def end_where_nothing_is_saved(save_checkpoint: Callable[..., Any]) -> Callable[..., Any]:
-    """``save_checkpoint`` of fairseq that ends a training which cannot save, in one line."""
-
-    @functools.wraps(save_checkpoint)
-    def save_or_end(*args, **kwargs):
-        try:
-            return save_checkpoint(*args, **kwargs)
-        except CheckpointNotSaved as error:
-            sys.exit(f"fairseq-train: {error}; earlier checkpoints are as they were")
-
-    return save_or_end
-
-
-def save_checkpoints_whole() -> None:
-    """Have every training save its checkpoints this way."""
-    PathManager.copy = staticmethod(copy_whole(PathManager.copy))
-    checkpoint_utils.torch_persistent_save = save_whole(checkpoint_utils.torch_persistent_save)
-    checkpoint_utils.save_checkpoint = end_where_nothing_is_saved(checkpoint_utils.save_checkpoint)

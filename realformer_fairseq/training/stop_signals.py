@@ -6,7 +6,8 @@ it had not been stopped; only a validation due after that very update is left ou
 it is enough that one of them gets the signal.
 
 A launcher often delivers a signal twice, once by itself and once to the whole process group, so a
-second one within ``TWICE`` seconds counts as the same. A later one acts as it would without us.
+second one within ``SAME_SIGNAL`` seconds counts as the same. A later one acts as it would have
+acted without the plugin.
 
 fairseq's data loading processes die of a signal to the group, and the training of that: where
 launchers signal the group, train with ``--num-workers 0``, as our scripts do.
@@ -30,8 +31,10 @@ from fairseq.distributed import utils as distributed_utils
 from fairseq.file_io import PathManager
 from fairseq.trainer import Trainer
 
+from .scope import is_trained_by_us
+
 SIGNALS = (signal.SIGTERM, signal.SIGUSR1)
-TWICE = 5.0  # seconds
+SAME_SIGNAL = 5.0  # seconds
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +54,7 @@ class SignalWatch:
         if not self.received:
             self.received, self.since = number, now
             self.first(number)
-        elif now - self.since > TWICE:
+        elif now - self.since > SAME_SIGNAL:
             self.end()
             os.kill(os.getpid(), number)
 
@@ -72,14 +75,10 @@ class SignalForwarder(SignalWatch):
             os.kill(process.pid, number)
 
 
-def signal_on_any_rank(trainer: Trainer) -> int:
-    """Number of the signal that some rank has got, or 0. All ranks wait for one another here."""
-    received = trainer._signal_watch.received
-    if trainer.data_parallel_world_size == 1:
-        return received
-    flag = torch.tensor([received], device=trainer.device)
-    distributed_utils.all_reduce(flag, group=trainer.data_parallel_process_group, op="max")
-    return int(flag.item())
+def wait_for_all_ranks(trainer: Trainer) -> None:
+    if trainer.data_parallel_world_size > 1:
+        arrived = torch.zeros(1, device=trainer.device)
+        distributed_utils.all_reduce(arrived, group=trainer.data_parallel_process_group)
 
 
 def training_is_over(trainer: Trainer) -> bool:
@@ -101,43 +100,16 @@ def save_and_exit(trainer: Trainer, number: int) -> None:
     if cfg.write_checkpoints_asynchronously:
         PathManager.async_close()
     # Launchers kill the other ranks as soon as one is gone: none goes before the file is there.
-    signal_on_any_rank(trainer)
+    wait_for_all_ranks(trainer)
     name, updates = signal.Signals(number).name, trainer.get_num_updates()
     saved = "not saved" if cfg.no_save or cfg.no_last_checkpoints else "saved"
     logger.info(f"{name}: {saved} after {updates} updates, ending with exit code {128 + number}")
     sys.exit(128 + number)
 
 
-def keep_iterator(get_train_iterator: Callable[..., Any]) -> Callable[..., Any]:
-    """``Trainer.get_train_iterator`` whose last result can be saved."""
-
-    @functools.wraps(get_train_iterator)
-    def get_and_keep(self, *args, **kwargs):
-        self._train_iterator = get_train_iterator(self, *args, **kwargs)
-        return self._train_iterator
-
-    return get_and_keep
-
-
-def stop_after_update(train_step: Callable[..., Any]) -> Callable[..., Any]:
-    """``Trainer.train_step`` that heeds signals, from the first update on."""
-
-    @functools.wraps(train_step)
-    def step_and_look(self, *args, **kwargs):
-        if not hasattr(self, "_signal_watch"):
-            self._signal_watch = SignalWatch()
-        output = train_step(self, *args, **kwargs)
-        number = signal_on_any_rank(self)
-        if number and not training_is_over(self):
-            save_and_exit(self, number)
-        return output
-
-    return step_and_look
-
-
 @contextlib.contextmanager
 def signals_given_back() -> Iterator[None]:
-    """Whoever runs a training in a process of theirs has their signals again when it is over."""
+    """A program that runs a training in its own process keeps its signal handlers."""
     before = {number: signal.getsignal(number) for number in SIGNALS}
     try:
         yield
@@ -154,7 +126,7 @@ def forward_to_spawned(call_main: Callable[..., Any]) -> Callable[..., Any]:
     def call_and_forward(cfg, main, **kwargs):
         distributed = cfg.distributed_training
         several = distributed.distributed_world_size > 1 and not distributed.distributed_no_spawn
-        if not several or main.__module__ != "fairseq_cli.train":
+        if not several or not is_trained_by_us(getattr(cfg.model, "_name", None)):
             with signals_given_back():
                 return call_main(cfg, main, **kwargs)
         forwarder = SignalForwarder()
@@ -168,10 +140,3 @@ def forward_to_spawned(call_main: Callable[..., Any]) -> Callable[..., Any]:
             forwarder.end()
 
     return call_and_forward
-
-
-def save_when_told_to_stop() -> None:
-    """Have every training heed the signals."""
-    distributed_utils.call_main = forward_to_spawned(distributed_utils.call_main)
-    Trainer.get_train_iterator = keep_iterator(Trainer.get_train_iterator)
-    Trainer.train_step = stop_after_update(Trainer.train_step)

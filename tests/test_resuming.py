@@ -13,9 +13,11 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.file_io import PathManager
 from fairseq.trainer import Trainer
 
-from realformer_fairseq.training import checkpoint_saving, resume
+from realformer_fairseq.training import checkpoint_saving, resuming
 from realformer_fairseq.training.resume_choice import choose_checkpoint
 from realformer_fairseq.training.save_dir_lock import lock_save_dir
+from realformer_fairseq.training.scope import our_trainer_at_work
+from realformer_fairseq.training.trainer import RealFormerTrainer
 from realformer_runtime.command_line import UserError
 
 
@@ -85,12 +87,14 @@ def test_a_damaged_restore_file_is_not_replaced(folder):
 
 
 def make_trainer(data, save_dir, *further):
-    """fairseq's Trainer as fairseq-train has it when it looks for a checkpoint."""
+    """The trainer as fairseq-train has it when it looks for a checkpoint."""
     line = [str(word) for word in (data, *TRAINING, "--save-dir", save_dir, *further)]
     args = options.parse_args_and_arch(options.get_training_parser(), line)
     cfg = convert_namespace_to_omegaconf(args)
     task = tasks.setup_task(cfg.task)
-    return Trainer(cfg, task, task.build_model(cfg.model), task.build_criterion(cfg.criterion))
+    return RealFormerTrainer(
+        cfg, task, task.build_model(cfg.model), task.build_criterion(cfg.criterion)
+    )
 
 
 @pytest.fixture
@@ -158,7 +162,7 @@ def test_both_sizes_of_unequal_dictionaries_are_named(load, prepared, tmp_path):
 
 
 def test_one_training_at_a_time_uses_a_folder(load, folder, monkeypatch):
-    monkeypatch.setattr(resume, "lock_save_dir", lambda path: lock_save_dir(path, patience=0.3))
+    monkeypatch.setattr(resuming, "lock_save_dir", lambda path: lock_save_dir(path, patience=0.3))
     lock = lock_save_dir(str(folder))
     with pytest.raises(SystemExit) as stop:
         load()
@@ -194,7 +198,8 @@ def test_a_failed_copy_leaves_the_file_as_it_was(tmp_path, monkeypatch):
     (tmp_path / "checkpoint1.pt").write_text("new content")
     (tmp_path / "checkpoint_last.pt").write_text("old content")
     monkeypatch.setattr(checkpoint_saving.shutil, "copyfile", half)
-    with pytest.raises(checkpoint_saving.CheckpointNotSaved, match="No space left on device"):
+    expected = pytest.raises(checkpoint_saving.CheckpointNotSaved, match="No space left on device")
+    with our_trainer_at_work(), expected:
         PathManager.copy(
             str(tmp_path / "checkpoint1.pt"), str(tmp_path / "checkpoint_last.pt"), overwrite=True
         )
@@ -211,7 +216,7 @@ def test_bf16_trains_on_any_device(prepared, folder):
     _, iterator = checkpoint_utils.load_checkpoint(cfg.checkpoint, trainer)
     batches = iterator.next_epoch_itr(shuffle=True)
     before = trainer.optimizer.fp32_params[0].clone()
-    step = Trainer.train_step.__wrapped__  # ours would take over the signals of this process
+    step = Trainer.train_step  # ours would take over the signals of this process
     found = [step(trainer, [next(batches)])["loss"] for _ in range(2)]
     assert all(0 < loss < 20 for loss in found)
     assert not torch.equal(trainer.optimizer.fp32_params[0], before)

@@ -11,10 +11,13 @@ import types
 import pytest
 import torch
 from conftest import PROJECT, TRAINING, run
+from fairseq import checkpoint_utils
+from fairseq.trainer import Trainer
 from training_results import flat, losses
 
-from realformer_fairseq.training import stop_signals as preemption
-from realformer_fairseq.training.stop_signals import SignalWatch, stop_after_update
+from realformer_fairseq.training import stop_signals
+from realformer_fairseq.training.stop_signals import SignalWatch
+from realformer_fairseq.training.trainer import RealFormerTrainer
 
 # A --user-dir that sends the signal in the middle of an update.
 SENDER = """
@@ -96,7 +99,7 @@ def watch():
     heard = []
     before = {
         number: signal.signal(number, lambda got, frame: heard.append(got))
-        for number in preemption.SIGNALS
+        for number in stop_signals.SIGNALS
     }
     watch = SignalWatch()
     watch.heard = heard
@@ -105,7 +108,7 @@ def watch():
         signal.signal(number, handler)
 
 
-@pytest.mark.parametrize("number", preemption.SIGNALS)
+@pytest.mark.parametrize("number", stop_signals.SIGNALS)
 def test_a_signal_that_comes_twice_at_once_counts_once(watch, number):
     assert watch.received == 0
     for _ in range(2):
@@ -115,7 +118,7 @@ def test_a_signal_that_comes_twice_at_once_counts_once(watch, number):
 
 def test_a_later_signal_acts_as_without_us(watch):
     os.kill(os.getpid(), signal.SIGUSR1)
-    watch.since -= preemption.TWICE + 1
+    watch.since -= stop_signals.SAME_SIGNAL + 1
     os.kill(os.getpid(), signal.SIGTERM)
     assert watch.heard == [signal.SIGTERM] and watch.received == signal.SIGUSR1
     os.kill(os.getpid(), signal.SIGUSR1)
@@ -148,7 +151,9 @@ if __name__ == "__main__":
         torch.multiprocessing.spawn(rank, (sys.argv[1],), nprocs=2)
 
     options = types.SimpleNamespace(distributed_world_size=2, distributed_no_spawn=False)
-    forward_to_spawned(call_main)(types.SimpleNamespace(distributed_training=options), main)
+    model = types.SimpleNamespace(_name="realformer_tiny")
+    cfg = types.SimpleNamespace(distributed_training=options, model=model)
+    forward_to_spawned(call_main)(cfg, main)
 """
 
 
@@ -173,21 +178,21 @@ def test_a_signal_reaches_the_processes_that_fairseq_starts(tmp_path):
 
 def test_importing_the_plugin_leaves_signals_alone():
     """So that generation, for example, ends at once."""
-    assert not any(isinstance(signal.getsignal(n), SignalWatch) for n in preemption.SIGNALS)
+    assert not any(isinstance(signal.getsignal(n), SignalWatch) for n in stop_signals.SIGNALS)
 
 
 def test_signals_are_given_back_after_a_training_in_this_process():
     def stop(*_):
         pass
 
-    before = [signal.signal(number, stop) for number in preemption.SIGNALS]
+    before = [signal.signal(number, stop) for number in stop_signals.SIGNALS]
     try:
-        with pytest.raises(KeyError), preemption.signals_given_back():
+        with pytest.raises(KeyError), stop_signals.signals_given_back():
             SignalWatch()
             raise KeyError
-        assert [signal.getsignal(number) for number in preemption.SIGNALS] == [stop, stop]
+        assert [signal.getsignal(number) for number in stop_signals.SIGNALS] == [stop, stop]
     finally:
-        for number, handler in zip(preemption.SIGNALS, before):
+        for number, handler in zip(stop_signals.SIGNALS, before):
             signal.signal(number, handler)
 
 
@@ -202,23 +207,26 @@ def test_after_the_last_update_fairseq_ends_by_itself(
     checkpoint = types.SimpleNamespace(
         write_checkpoints_asynchronously=False, no_save=False, no_last_checkpoints=False
     )
-    trainer = types.SimpleNamespace(
+    trainer = object.__new__(RealFormerTrainer)
+    iterator = types.SimpleNamespace(next_epoch_idx=next_epoch)
+    trainer.__dict__.update(
         _signal_watch=watch,
-        data_parallel_world_size=1,
-        get_num_updates=lambda: updates,
-        _train_iterator=types.SimpleNamespace(next_epoch_idx=next_epoch),
+        _train_iterator=iterator,
+        _num_updates=updates,
+        is_fsdp=False,
         cfg=types.SimpleNamespace(
             optimization=types.SimpleNamespace(max_update=20, max_epoch=2), checkpoint=checkpoint
         ),
     )
     saved = []
-    monkeypatch.setattr(preemption.checkpoint_utils, "save_checkpoint", lambda *a: saved.append(a))
+    monkeypatch.setattr(RealFormerTrainer, "data_parallel_world_size", 1)
+    monkeypatch.setattr(Trainer, "train_step", lambda *_: "output")
+    monkeypatch.setattr(checkpoint_utils, "save_checkpoint", lambda *a: saved.append(a))
     os.kill(os.getpid(), signal.SIGUSR1)
-    step = stop_after_update(lambda trainer: "output")
     if over:
-        assert step(trainer) == "output" and saved == []
+        assert trainer.train_step([]) == "output" and saved == []
     else:
         with pytest.raises(SystemExit) as stop:
-            step(trainer)
+            trainer.train_step([])
         assert stop.value.code == 128 + signal.SIGUSR1
-        assert saved == [(checkpoint, trainer, trainer._train_iterator, None)]
+        assert saved == [(checkpoint, trainer, iterator, None)]

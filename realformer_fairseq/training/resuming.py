@@ -26,9 +26,10 @@ from .checkpoint_comparison import differing_options, differing_shapes
 from .checkpoint_saving import TEMPORARY
 from .resume_choice import Choice, choose_checkpoint
 from .save_dir_lock import lock_save_dir
+from .scope import our_trainer_is_at_work
 
-# Ours and its baseline. Others may change a checkpoint when they load it.
-MODELS = (RealFormerModel, TransformerModel)
+# Other models may change a checkpoint when they load it.
+CHECKED = (RealFormerModel, TransformerModel)
 
 logger = logging.getLogger(__name__)
 
@@ -72,31 +73,33 @@ def prepare_loading(trainer: Trainer, filename: str, reset_optimizer: bool) -> C
     return choice
 
 
-def load_what_is_whole(load_checkpoint: Callable[..., Any]) -> Callable[..., Any]:
-    """``Trainer.load_checkpoint``, after ``prepare_loading`` on the first rank."""
+def checkpoint_to_load(trainer: Trainer, filename: str, reset_optimizer: bool) -> str:
+    """What to load where fairseq would load ``filename``: the first rank decides for all.
 
-    @functools.wraps(load_checkpoint)
-    def prepare_and_load(self, filename, reset_optimizer=False, *args, **kwargs):
-        if type(self._model) not in MODELS or self.checkpoint_suffix or self.is_fsdp:
-            return load_checkpoint(self, filename, reset_optimizer, *args, **kwargs)
-        choice, error = None, ""
-        if self.is_data_parallel_master:
-            try:
-                choice = tuple(prepare_loading(self, filename, reset_optimizer))
-            except (UserError, OSError) as refusal:
-                error = str(refusal)
-        if self.data_parallel_world_size > 1:
-            choice, error = distributed_utils.broadcast_object(
-                (choice, error), 0, self.data_parallel_process_group, self.device
-            )
-        if error:
-            sys.exit(f"fairseq-train: {error}" if self.is_data_parallel_master else 1)
-        path, warning = choice
-        if warning:
-            logger.warning(warning)
-        return load_checkpoint(self, path, reset_optimizer, *args, **kwargs)
+    Models that may change a checkpoint when they load it, and checkpoints in parts, are left to
+    fairseq.
 
-    return prepare_and_load
+    Raises:
+        SystemExit: the first rank tells the user in one line what is wrong
+    """
+    if type(trainer._model) not in CHECKED or trainer.checkpoint_suffix or trainer.is_fsdp:
+        return filename
+    choice, error = None, ""
+    if trainer.is_data_parallel_master:
+        try:
+            choice = tuple(prepare_loading(trainer, filename, reset_optimizer))
+        except (UserError, OSError) as refusal:
+            error = str(refusal)
+    if trainer.data_parallel_world_size > 1:
+        choice, error = distributed_utils.broadcast_object(
+            (choice, error), 0, trainer.data_parallel_process_group, trainer.device
+        )
+    if error:
+        sys.exit(f"fairseq-train: {error}" if trainer.is_data_parallel_master else 1)
+    path, warning = choice
+    if warning:
+        logger.warning(warning)
+    return path
 
 
 def without_settings(broadcast_object: Callable[..., Any]) -> Callable[..., Any]:
@@ -109,50 +112,41 @@ def without_settings(broadcast_object: Callable[..., Any]) -> Callable[..., Any]
 
     @functools.wraps(broadcast_object)
     def broadcast_without(obj, *args, **kwargs):
-        if isinstance(obj, dict) and "cfg" in obj and "optimizer_history" in obj:
+        is_checkpoint = isinstance(obj, dict) and "cfg" in obj and "optimizer_history" in obj
+        if is_checkpoint and our_trainer_is_at_work():
             obj = {**obj, "cfg": None}
         return broadcast_object(obj, *args, **kwargs)
 
     return broadcast_without
 
 
-def with_batches_of_first_epoch(get_train_iterator: Callable[..., Any]) -> Callable[..., Any]:
-    """``Trainer.get_train_iterator`` that makes the same batches again on resuming.
+def iterator_with_batches_of_first_epoch(
+    trainer: Trainer, get: Callable[..., Any], epoch: int, load_dataset: bool, **kwargs
+) -> Any:
+    """An iterator over the same batches in every epoch.
 
     A training makes its batches in epoch 1 and keeps them. fairseq makes them anew on resuming,
     with the random numbers of the epoch it is in: sentences of the same length then change places.
     Tasks and datasets that make new ones in every epoch are left alone.
+
+    Args:
+        get: ``Trainer.get_train_iterator`` with all arguments but ``epoch`` and ``load_dataset``
+        kwargs: further arguments of it
     """
-
-    @functools.wraps(get_train_iterator)
-    def get_with_same_batches(self, epoch, combine=True, load_dataset=True, **kwargs):
-        get = functools.partial(
-            get_train_iterator, self, combine=combine, load_dataset=load_dataset, **kwargs
-        )
-        renewed = kwargs.get("disable_iterator_cache") or self.cfg.dataset.update_epoch_batch_itr
-        if epoch == 1 or not load_dataset or renewed or self.task.has_sharded_data("train"):
-            return get(epoch)
-        subset = self.cfg.dataset.train_subset
-        self.task.load_dataset(
-            subset,
-            epoch=epoch,
-            combine=combine,
-            data_selector=kwargs.get("data_selector"),
-            tpu=self.tpu,
-        )
-        get.keywords["load_dataset"] = False
-        own = type(self.task).get_batch_iterator is not FairseqTask.get_batch_iterator
-        if own or not self.task.can_reuse_epoch_itr(self.task.dataset(subset)):
-            return get(epoch)
-        iterator = get(1)
-        iterator.epoch = epoch
-        return iterator
-
-    return get_with_same_batches
-
-
-def resume_what_is_whole() -> None:
-    """Have every training resume this way."""
-    Trainer.load_checkpoint = load_what_is_whole(Trainer.load_checkpoint)
-    distributed_utils.broadcast_object = without_settings(distributed_utils.broadcast_object)
-    Trainer.get_train_iterator = with_batches_of_first_epoch(Trainer.get_train_iterator)
+    renewed = kwargs.get("disable_iterator_cache") or trainer.cfg.dataset.update_epoch_batch_itr
+    if epoch == 1 or not load_dataset or renewed or trainer.task.has_sharded_data("train"):
+        return get(epoch, load_dataset=load_dataset)
+    subset = trainer.cfg.dataset.train_subset
+    trainer.task.load_dataset(
+        subset,
+        epoch=epoch,
+        combine=get.keywords["combine"],
+        data_selector=kwargs.get("data_selector"),
+        tpu=trainer.tpu,
+    )
+    own = type(trainer.task).get_batch_iterator is not FairseqTask.get_batch_iterator
+    if own or not trainer.task.can_reuse_epoch_itr(trainer.task.dataset(subset)):
+        return get(epoch, load_dataset=False)
+    iterator = get(1, load_dataset=False)
+    iterator.epoch = epoch
+    return iterator

@@ -1,0 +1,116 @@
+"""All that the plugin changes in fairseq while it is loaded.
+
+Each row wraps one function. What a wrapper does is for the models named in its row; for any other
+model it calls fairseq's own with the same arguments.
+"""
+
+import inspect
+from typing import Any, Callable, NamedTuple
+
+from fairseq import checkpoint_utils, options
+from fairseq.distributed import utils as distributed_utils
+from fairseq.file_io import PathManager
+
+from .training.bfloat16 import no_tpu_without_its_library
+from .training.checkpoint_saving import copy_whole, save_whole
+from .training.resuming import without_settings
+from .training.stop_signals import forward_to_spawned
+from .training.trainer import save_or_end, with_our_trainer
+
+TRAINED = "realformer, multilingual_realformer and transformer, in training"
+# The attribute of a wrapper that holds the wrapper itself and fairseq's own function.
+MARK = "_wrapped_by_realformer_fairseq"
+
+
+class Patch(NamedTuple):
+    """A function of fairseq that is wrapped while the plugin is loaded."""
+
+    owner: Any
+    name: str
+    wrapper: Callable[[Callable[..., Any]], Callable[..., Any]]
+    reason: str
+    models: str
+
+
+PATCHES = (
+    Patch(
+        checkpoint_utils,
+        "load_checkpoint",
+        with_our_trainer,
+        "the trainer becomes a RealFormerTrainer, which fairseq-train has no option for",
+        TRAINED,
+    ),
+    Patch(
+        checkpoint_utils,
+        "save_checkpoint",
+        save_or_end,
+        "a training that cannot save ends in one line that names the file",
+        TRAINED,
+    ),
+    Patch(
+        checkpoint_utils,
+        "torch_persistent_save",
+        save_whole,
+        "fairseq tries again behind what a failed try has written",
+        TRAINED,
+    ),
+    Patch(
+        PathManager,
+        "copy",
+        copy_whole,
+        "fairseq copies checkpoint_last.pt in place, so that a kill leaves half a file",
+        TRAINED,
+    ),
+    Patch(
+        distributed_utils,
+        "broadcast_object",
+        without_settings,
+        "torch 2.6 and later refuses a checkpoint's settings on all ranks but the first",
+        TRAINED,
+    ),
+    Patch(
+        distributed_utils,
+        "call_main",
+        forward_to_spawned,
+        "processes that fairseq starts hear of the signal that tells a training to stop",
+        TRAINED,
+    ),
+    Patch(
+        options,
+        "parse_args_and_arch",
+        no_tpu_without_its_library,
+        "fairseq takes --bf16 for a TPU and stops with an error about xla_device",
+        TRAINED,
+    ),
+)
+
+
+def is_ours(function: Any) -> bool:
+    """Whether a function is a wrapper of this table; one around it that copied its marks is not."""
+    wrapper, _ = getattr(function, MARK, (None, None))
+    return wrapper is function
+
+
+def install() -> None:
+    """Put every wrapper in place, once: one that is there is replaced, or left if it is wrapped."""
+    for patch in PATCHES:
+        function = getattr(patch.owner, patch.name)
+        if hasattr(function, MARK) and not is_ours(function):
+            continue
+        fairseqs_own = getattr(function, MARK, (None, function))[1]
+        wrapper = patch.wrapper(fairseqs_own)
+        setattr(wrapper, MARK, (wrapper, fairseqs_own))
+        _assign(patch, wrapper)
+
+
+def uninstall() -> None:
+    """Give fairseq its own functions back, but for those that others have wrapped since."""
+    for patch in PATCHES:
+        function = getattr(patch.owner, patch.name)
+        if is_ours(function):
+            _assign(patch, getattr(function, MARK)[1])
+
+
+def _assign(patch: Patch, function: Callable[..., Any]) -> None:
+    static = isinstance(inspect.getattr_static(patch.owner, patch.name), staticmethod)
+    setattr(patch.owner, patch.name, staticmethod(function) if static else function)

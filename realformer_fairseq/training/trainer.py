@@ -1,0 +1,107 @@
+"""fairseq's trainer, with what the training of our models needs besides.
+
+``fairseq-train`` builds the trainer by itself and asks nobody which. The first function that it
+hands the trainer to is ``checkpoint_utils.load_checkpoint``: there ours takes over.
+"""
+
+import functools
+import sys
+from typing import Any, Callable, Dict, List, Optional
+
+from fairseq.trainer import Trainer
+
+from .admin_profile import profile_before_training
+from .checkpoint_saving import CheckpointNotSaved
+from .resuming import checkpoint_to_load, iterator_with_batches_of_first_epoch
+from .scope import is_one_of_ours, our_trainer_at_work
+from .stop_signals import SIGNALS, SignalWatch, save_and_exit, training_is_over
+
+
+class RealFormerTrainer(Trainer):
+    """The trainer of our models and of the Transformer they are compared with.
+
+    It takes ADMIN's profile where a training starts, resumes from what is whole with the batches
+    that the training had, writes checkpoints whole, and saves when it is told to stop.
+    """
+
+    _signal_watch: Optional[SignalWatch] = None
+    _signal_on_a_rank = 0
+    _train_iterator = None
+    _save_dir_lock = None
+
+    def load_checkpoint(self, filename, reset_optimizer=False, *args, **kwargs):
+        """Load a checkpoint, or take the profile where there is none.
+
+        It is the one place in fairseq-train that knows whether training starts or resumes, with the
+        model on its device and in its precision, and no optimizer yet.
+        """
+        filename = checkpoint_to_load(self, filename, reset_optimizer)
+        with our_trainer_at_work():
+            extra_state = super().load_checkpoint(filename, reset_optimizer, *args, **kwargs)
+        if extra_state is None:
+            profile_before_training(self)
+        return extra_state
+
+    def get_train_iterator(self, epoch, combine=True, load_dataset=True, **kwargs):
+        """The batches of an epoch, which are those of epoch 1 in the epoch's order."""
+        get = functools.partial(super().get_train_iterator, combine=combine, **kwargs)
+        self._train_iterator = iterator_with_batches_of_first_epoch(
+            self, get, epoch, load_dataset, **kwargs
+        )
+        return self._train_iterator
+
+    def train_step(self, samples, raise_oom=False):
+        """One update, after which a signal is heeded."""
+        if self._signal_watch is None:
+            self._signal_watch = SignalWatch()
+        output = super().train_step(samples, raise_oom)
+        if self.data_parallel_world_size == 1:
+            self._signal_on_a_rank = self._signal_watch.received
+        if self._signal_on_a_rank and not training_is_over(self):
+            save_and_exit(self, self._signal_on_a_rank)
+        return output
+
+    def _aggregate_logging_outputs(
+        self, logging_outputs: List[Dict[str, Any]], *extra_stats_to_sum, ignore=False
+    ):
+        """What fairseq sums over the ranks in each update, and the signals that they have got.
+
+        The signals travel with fairseq's own numbers: to ask for them costs no communication.
+        """
+        received = self._signal_watch.received if self._signal_watch else 0
+        signals = [float(received == number) for number in SIGNALS]
+        logging_outputs, summed = super()._aggregate_logging_outputs(
+            logging_outputs, *extra_stats_to_sum, *signals, ignore=ignore
+        )
+        own = len(extra_stats_to_sum)
+        heard = [number for number, ranks in zip(SIGNALS, summed[own:]) if ranks > 0]
+        self._signal_on_a_rank = heard[0] if heard else 0
+        return logging_outputs, summed[:own]
+
+
+def with_our_trainer(load_checkpoint: Callable[..., Any]) -> Callable[..., Any]:
+    """``checkpoint_utils.load_checkpoint``, from which on a trainer of our models is ours."""
+
+    @functools.wraps(load_checkpoint)
+    def adopt_and_load(cfg, trainer, **kwargs):
+        if type(trainer) is Trainer and is_one_of_ours(trainer.get_model()):
+            trainer.__class__ = RealFormerTrainer
+        return load_checkpoint(cfg, trainer, **kwargs)
+
+    return adopt_and_load
+
+
+def save_or_end(save_checkpoint: Callable[..., Any]) -> Callable[..., Any]:
+    """``save_checkpoint`` of fairseq: our trainers write whole files, or end in one line."""
+
+    @functools.wraps(save_checkpoint)
+    def save_with_ours(cfg, trainer, *args, **kwargs):
+        if not isinstance(trainer, RealFormerTrainer):
+            return save_checkpoint(cfg, trainer, *args, **kwargs)
+        try:
+            with our_trainer_at_work():
+                return save_checkpoint(cfg, trainer, *args, **kwargs)
+        except CheckpointNotSaved as error:
+            sys.exit(f"fairseq-train: {error}; earlier checkpoints are as they were")
+
+    return save_with_ours

@@ -1,0 +1,151 @@
+"""What the plugin changes in fairseq: at both entry points, once, for our models, removable."""
+
+import os
+
+import pytest
+import torch
+from conftest import PROJECT, TRAINING, run
+from fairseq import checkpoint_utils, options, tasks
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from fairseq.trainer import Trainer
+
+from realformer_fairseq import fairseq_patches
+from realformer_fairseq.fairseq_patches import PATCHES, is_ours
+from realformer_fairseq.training.scope import is_trained_by_us
+from realformer_fairseq.training.trainer import RealFormerTrainer
+
+# A second --user-dir, which says what fairseq-train does to a trainer and with which functions.
+WITNESS = """
+import atexit
+from fairseq.trainer import Trainer
+from realformer_fairseq.fairseq_patches import PATCHES, is_ours
+
+trainers = []
+build_optimizer = Trainer._build_optimizer
+
+def remember(self):
+    trainers.append(type(self).__name__)
+    return build_optimizer(self)
+
+Trainer._build_optimizer = remember
+
+@atexit.register
+def tell():
+    wrapped = (p for p in PATCHES if is_ours(getattr(p.owner, p.name)))
+    print("WITNESS", set(trainers), *(p.name for p in wrapped))
+"""
+
+
+def functions():
+    return [getattr(patch.owner, patch.name) for patch in PATCHES]
+
+
+def original(function):
+    return getattr(function, fairseq_patches.MARK)[1]
+
+
+@pytest.fixture(autouse=True)
+def installed():
+    fairseq_patches.install()
+    yield
+    fairseq_patches.install()
+
+
+def test_the_table_says_why_and_for_whom():
+    assert len({(patch.owner, patch.name) for patch in PATCHES}) == len(PATCHES)
+    for patch in PATCHES:
+        assert patch.reason and "realformer" in patch.models
+
+
+def test_importing_installs_and_a_second_time_wraps_nothing_twice():
+    own = [original(function) for function in functions()]
+    assert not any(hasattr(function, fairseq_patches.MARK) for function in own)
+    fairseq_patches.install()
+    assert all(map(is_ours, functions()))
+    assert [original(function) for function in functions()] == own
+
+
+def test_uninstalling_gives_fairseq_its_own_functions_back():
+    own = [original(function) for function in functions()]
+    fairseq_patches.uninstall()
+    fairseq_patches.uninstall()
+    assert functions() == own
+
+
+def test_what_others_wrap_around_ours_stays(monkeypatch):
+    patch = next(patch for patch in PATCHES if patch.name == "save_checkpoint")
+
+    def theirs(*args, **kwargs):
+        return ours(*args, **kwargs)
+
+    ours = getattr(patch.owner, patch.name)
+    theirs.__dict__.update(vars(ours))  # as functools.wraps does
+    monkeypatch.setattr(patch.owner, patch.name, theirs)
+    fairseq_patches.install()
+    fairseq_patches.uninstall()
+    assert getattr(patch.owner, patch.name) is theirs
+
+
+@pytest.mark.parametrize(
+    "name, ours",
+    [
+        ("realformer_wmt_en_fr", True),
+        ("multilingual_realformer", True),
+        ("transformer", True),
+        ("transformer_iwslt_de_en", True),
+        ("fconv", False),
+        ("transformer_align", False),
+        ("transformer_lm", False),
+        (None, False),
+    ],
+)
+def test_models_concerned(name, ours):
+    assert is_trained_by_us(name) is ours
+
+
+@pytest.mark.parametrize("arch", ["realformer_tiny", "transformer", "fconv"])
+def test_only_trainers_of_our_models_become_ours(prepared, tmp_path, arch):
+    line = [prepared / "data-bin", *TRAINING, "--save-dir", tmp_path, "--arch", arch]
+    if arch == "fconv":  # which has other options for its sizes
+        line = [prepared / "data-bin", "--task", "translation", "--arch", arch, "--cpu"]
+        line += ["--optimizer", "adam", "--lr", 0.1, "--max-tokens", 300, "--save-dir", tmp_path]
+    parser = options.get_training_parser()
+    cfg = convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, list(map(str, line))))
+    task = tasks.setup_task(cfg.task)
+    criterion = task.build_criterion(cfg.criterion)
+    trainer = Trainer(cfg, task, task.build_model(cfg.model), criterion)
+    checkpoint_utils.load_checkpoint(cfg.checkpoint, trainer)
+    assert type(trainer) is (Trainer if arch == "fconv" else RealFormerTrainer)
+    assert (tmp_path / ".training.lock").exists() is (arch != "fconv")
+
+
+def test_saving_for_others_is_fairseqs_own(tmp_path, monkeypatch):
+    """Called by no trainer of ours, each wrapper hands its arguments to what it wraps."""
+    calls = []
+    for patch in PATCHES:
+        if patch.name in ("save_checkpoint", "torch_persistent_save", "copy", "broadcast_object"):
+            wrapper = patch.wrapper(lambda *args, **kwargs: calls.append((args, kwargs)))
+            wrapper({"cfg": 1, "optimizer_history": []}, str(tmp_path / "a"), 3)
+    assert calls == [(({"cfg": 1, "optimizer_history": []}, str(tmp_path / "a"), 3), {})] * 4
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("entry", ["fairseq-train", "fairseq-hydra-train"])
+def test_both_entry_points_train_with_our_trainer(prepared, tmp_path, entry):
+    (tmp_path / "witness").mkdir()
+    (tmp_path / "witness/__init__.py").write_text(WITNESS)
+    data, folder = prepared / "data-bin", tmp_path / "checkpoints"
+    if entry == "fairseq-train":
+        arguments = [data, "--user-dir", tmp_path / "witness", *TRAINING, "--save-dir", folder]
+        arguments += ["--max-update", 1, "--disable-validation"]
+    else:
+        config = PROJECT / "realformer_fairseq/config"
+        arguments = ["--config-dir", config, "--config-name", "tiny", f"task.data='{data}'"]
+        arguments += [f"checkpoint.save_dir={folder}", f"common.user_dir={tmp_path / 'witness'}"]
+        arguments += ["optimization.max_update=1", "dataset.disable_validation=true"]
+        arguments += [f"hydra.run.dir={tmp_path / 'hydra'}"]
+    output = run(entry, *arguments, env={**os.environ, "PYTHONPATH": str(PROJECT)}).stdout
+    (line,) = [line for line in output.splitlines() if line.startswith("WITNESS")]
+    assert line == " ".join(["WITNESS", "{'RealFormerTrainer'}", *(p.name for p in PATCHES)])
+    state = torch.load(folder / "checkpoint_last.pt", weights_only=True)
+    assert state["optimizer_history"][-1]["num_updates"] == 1
