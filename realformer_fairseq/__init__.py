@@ -16,6 +16,7 @@ from . import fairseq_patches
 from .inference.fairseq_tokenizer import RealFormerMosesTokenizer
 from .models.model import RealFormerModel
 from .models.multilingual import MultilingualRealFormerModel
+from .moved_modules import find_moved_modules
 from .training.radam import FairseqRAdam
 
 __all__ = [
@@ -27,3 +28,4 @@ __all__ = [
 
 allow_fairseq_checkpoints()
 fairseq_patches.install()
+find_moved_modules()

@@ -28,7 +28,7 @@ from realformer_checkpoints.writing import write_checkpoint
 from realformer_runtime.atomic_output import atomic_output
 from realformer_runtime.command_line import ArgumentParser, UserError, run_main
 
-from ..models.config import RealFormerConfig
+from ..models.config import own_options
 
 PROGRAM = "fold_admin.sh"
 
@@ -45,8 +45,6 @@ SUBLAYERS = (
 # Index of <pad> in every dictionary of fairseq, from which positions are counted.
 PADDING = 1
 MOST_POSITIONS = 1_000_000  # a thousand times fairseq's default
-# What only a realformer model has in its configuration.
-OUR_OPTIONS = tuple(RealFormerConfig.__annotations__)
 
 
 def fold_omega(model: Dict[str, Tensor], args: argparse.Namespace) -> None:
@@ -229,7 +227,8 @@ def become_transformer(cfg: Dict[str, Any], args: argparse.Namespace) -> None:
     The model's options become a dictionary, because torch 2.6 and later does not load fairseq's
     ``Namespace`` unless someone, such as our plugin, allows it.
     """
-    options = {k: v for k, v in vars(args).items() if k not in OUR_OPTIONS}
+    own = {option.name for option in own_options()}
+    options = {name: value for name, value in vars(args).items() if name not in own}
     options.update(arch="transformer", _name="transformer", user_dir=None)
     # fairseq 0.12.2 sets it on loading, which hydra allows only where it is there already.
     options.setdefault("min_params_to_wrap", DEFAULT_MIN_PARAMS_TO_WRAP)

@@ -6,7 +6,7 @@ An option given on the command line always wins. Tying the embeddings is left to
 
 from fairseq.models.transformer.transformer_legacy import base_architecture
 
-from .config import RealFormerConfig
+from .config import own_options
 
 
 def set_defaults(args, **defaults) -> None:
@@ -17,14 +17,7 @@ def set_defaults(args, **defaults) -> None:
 
 def realformer(args):
     """fairseq's ``transformer`` (d 512, FFN 2048, 8 heads, 6-6) with residual scores."""
-    defaults = RealFormerConfig()
-    set_defaults(
-        args,
-        residual_attention=defaults.residual_attention,
-        residual_chains=defaults.residual_chains,
-        sublayer_scaling=defaults.sublayer_scaling,
-        admin_profile_tokens=defaults.admin_profile_tokens,
-    )
+    set_defaults(args, **{own.name: own.default for own in own_options()})
     base_architecture(args)
 
 

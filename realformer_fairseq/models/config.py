@@ -4,8 +4,8 @@ import argparse
 import difflib
 import functools
 import re
-from dataclasses import dataclass, field
-from typing import FrozenSet, Iterable
+from dataclasses import Field, dataclass, field, fields
+from typing import Any, FrozenSet, Iterable, List, Optional, Sequence
 
 from fairseq.dataclass import ChoiceEnum
 from fairseq.dataclass.utils import gen_parser_from_dataclass
@@ -18,21 +18,6 @@ from ..modules.residual_scores import RESIDUAL_ATTENTION_CHOICES
 from ..modules.sublayer_scaling import SUBLAYER_SCALING_CHOICES
 
 CHAINS = ("encoder", "decoder", "cross")
-
-RESIDUAL_ATTENTION_HELP = (
-    "carry attention scores from layer to layer: their running mean (the paper's choice for "
-    "translation), their sum, or not at all"
-)
-RESIDUAL_CHAINS_HELP = (
-    "comma-separated list of the attentions that carry scores: encoder and decoder "
-    "self-attention, cross-attention"
-)
-
-SUBLAYER_SCALING_HELP = (
-    "omega in LN(x * omega + f(x)): 1; ADMIN's, from a profile of the first training batches; "
-    "ADMIN's from the depth alone; or DeepNorm, with its initial weights"
-)
-ADMIN_PROFILE_TOKENS_HELP = "tokens that --sublayer-scaling admin takes its profile from"
 
 
 def whole_number_above_0(value) -> int:
@@ -62,18 +47,48 @@ def residual_chains(value: str) -> str:
     return ",".join(chain for chain in CHAINS if chain in chains)
 
 
+def option(default: Any, help: str, check=None, shown: str = "", transformer: str = "") -> Any:
+    """One of our options: parser, architectures, checks and comparisons read it from here.
+
+    Args:
+        default: without any architecture
+        check: makes a value of what the user wrote, or raises ``argparse.ArgumentTypeError``; None
+            where the type has choices
+        shown: in the help in place of the default
+        transformer: the value that fairseq's Transformer behaves like
+    """
+    metadata = {"help": help, "check": check, "shown": shown, "transformer": transformer}
+    return field(default=default, metadata=metadata)
+
+
 @dataclass
 class RealFormerConfig(TransformerConfig):
     """``TransformerConfig`` of fairseq plus the options of residual scores and of ADMIN."""
 
-    residual_attention: ChoiceEnum(RESIDUAL_ATTENTION_CHOICES) = field(
-        default="mean", metadata={"help": RESIDUAL_ATTENTION_HELP}
+    residual_attention: ChoiceEnum(RESIDUAL_ATTENTION_CHOICES) = option(
+        "mean",
+        "carry attention scores from layer to layer: their running mean (the paper's choice for "
+        "translation), their sum, or not at all",
+        transformer="none",
     )
-    residual_chains: str = field(default=",".join(CHAINS), metadata={"help": RESIDUAL_CHAINS_HELP})
-    sublayer_scaling: ChoiceEnum(SUBLAYER_SCALING_CHOICES) = field(
-        default="none", metadata={"help": SUBLAYER_SCALING_HELP}
+    residual_chains: str = option(
+        ",".join(CHAINS),
+        "comma-separated list of the attentions that carry scores: encoder and decoder "
+        "self-attention, cross-attention",
+        residual_chains,
     )
-    admin_profile_tokens: int = field(default=8192, metadata={"help": ADMIN_PROFILE_TOKENS_HELP})
+    sublayer_scaling: ChoiceEnum(SUBLAYER_SCALING_CHOICES) = option(
+        "none",
+        "omega in LN(x * omega + f(x)): 1; ADMIN's, from a profile of the first training batches; "
+        "ADMIN's from the depth alone; or DeepNorm, with its initial weights",
+        shown="what --arch says",
+        transformer="none",
+    )
+    admin_profile_tokens: int = option(
+        8192,
+        "tokens that --sublayer-scaling admin takes its profile from",
+        whole_number_above_0,
+    )
 
     def residual_attention_of(self, chain: str) -> str:
         """``mean``, ``sum`` or ``none`` for one of ``encoder``, ``decoder``, ``cross``."""
@@ -85,21 +100,15 @@ class RealFormerConfig(TransformerConfig):
         Raises:
             ValueError: naming the flag and what is accepted
         """
-        for name, choices in (
-            ("residual_attention", RESIDUAL_ATTENTION_CHOICES),
-            ("sublayer_scaling", SUBLAYER_SCALING_CHOICES),
-        ):
-            value = str(getattr(self, name))
-            if value not in choices:
-                raise ValueError(f"{flag(name)} {value}: choose one of {', '.join(choices)}")
-        for name, check in (
-            ("residual_chains", residual_chains),
-            ("admin_profile_tokens", whole_number_above_0),
-        ):
+        for own in own_options():
+            value, choices = getattr(self, own.name), choices_of(own)
+            if choices and str(value) not in choices:
+                raise ValueError(f"{flag(own.name)} {value}: choose one of {', '.join(choices)}")
             try:
-                setattr(self, name, check(getattr(self, name)))
+                if own.metadata["check"]:
+                    setattr(self, own.name, own.metadata["check"](value))
             except argparse.ArgumentTypeError as error:
-                raise ValueError(f"{flag(name)}: {error}") from None
+                raise ValueError(f"{flag(own.name)}: {error}") from None
         for stack in ("encoder", "decoder"):
             if str(self.sublayer_scaling) != "none" and getattr(self, stack).normalize_before:
                 raise ValueError(
@@ -112,6 +121,16 @@ class RealFormerConfig(TransformerConfig):
                 f"--base-layers {self.base_layers} cannot be used with a realformer model: "
                 "a BASE layer has no attention scores to carry"
             )
+
+
+def own_options() -> List[Field]:
+    """The options that fairseq's Transformer does not have."""
+    return [own for own in fields(RealFormerConfig) if own.name in RealFormerConfig.__annotations__]
+
+
+def choices_of(own: Field) -> Optional[Sequence[str]]:
+    """The accepted values of an option, None where they are not a list."""
+    return None if own.metadata["check"] else [str(choice.value) for choice in own.type]
 
 
 @functools.cache
@@ -152,29 +171,14 @@ def add_arguments(parser) -> None:
 
 def add_own_arguments(parser) -> None:
     """Add the options that fairseq's Transformer does not have."""
-    parser.add_argument(
-        "--residual-attention",
-        choices=RESIDUAL_ATTENTION_CHOICES,
-        default=argparse.SUPPRESS,
-        help=RESIDUAL_ATTENTION_HELP + " (default: mean)",
-    )
-    parser.add_argument(
-        "--residual-chains",
-        type=residual_chains,
-        metavar="LIST",
-        default=argparse.SUPPRESS,
-        help=RESIDUAL_CHAINS_HELP + f" (default: {','.join(CHAINS)})",
-    )
-    parser.add_argument(
-        "--sublayer-scaling",
-        choices=SUBLAYER_SCALING_CHOICES,
-        default=argparse.SUPPRESS,
-        help=SUBLAYER_SCALING_HELP + " (default: what --arch says)",
-    )
-    parser.add_argument(
-        "--admin-profile-tokens",
-        type=whole_number_above_0,
-        metavar="N",
-        default=argparse.SUPPRESS,
-        help=ADMIN_PROFILE_TOKENS_HELP + " (default: 8192)",
-    )
+    for own in own_options():
+        choices = choices_of(own)
+        metavar = None if choices else "N" if own.type is int else "LIST"
+        parser.add_argument(
+            flag(own.name),
+            choices=choices,
+            type=own.metadata["check"],
+            metavar=metavar,
+            default=argparse.SUPPRESS,
+            help=f"{own.metadata['help']} (default: {own.metadata['shown'] or own.default})",
+        )

@@ -6,8 +6,9 @@ from fairseq.models.transformer import TransformerDecoderBase
 from torch import Tensor
 
 from ..modules.decoder_layer import RealFormerDecoderLayer
+from ..modules.decoding_cache import shared_by
 from ..modules.linear import replace_linear
-from .encoder import shared_by, wrap_layer
+from .layer_wrapping import wrap_layer
 
 
 class RealFormerDecoder(TransformerDecoderBase):

@@ -3,13 +3,12 @@
 from typing import Dict, List, Optional
 
 import torch
-from fairseq.distributed import fsdp_wrap
 from fairseq.models.transformer import TransformerEncoderBase
-from fairseq.modules.checkpoint_activations import checkpoint_wrapper
 from torch import Tensor
 
-from ..modules.decoding_cache import beams_made, is_unchanged, sentence_order
+from ..modules.decoding_cache import beams_made, is_unchanged, sentence_order, shared_by
 from ..modules.encoder_layer import RealFormerEncoderLayer
+from .layer_wrapping import wrap_layer
 
 
 class RealFormerEncoder(TransformerEncoderBase):
@@ -102,16 +101,3 @@ class RealFormerEncoder(TransformerEncoderBase):
             reordered["encoder_embedding"] = []
             reordered["beam"] = [torch.tensor(beam)]
         return reordered
-
-
-def shared_by(encoder_out: Dict[str, List[Tensor]]) -> int:
-    """How many neighbours in the batch are copies of the same sentence, as far as is known."""
-    return int(encoder_out["beam"][0]) if "beam" in encoder_out else 1
-
-
-def wrap_layer(layer, cfg):
-    """Activation checkpointing and FSDP around a layer, as fairseq's stacks apply them."""
-    if cfg.checkpoint_activations:
-        layer = checkpoint_wrapper(layer, offload_to_cpu=cfg.offload_activations)
-    min_params_to_wrap = 0 if cfg.checkpoint_activations else cfg.min_params_to_wrap
-    return fsdp_wrap(layer, min_num_params=min_params_to_wrap)

@@ -15,8 +15,7 @@ from fairseq.models.multilingual_transformer import (
 from ..modules.dropout import replace_dropout
 from .architectures import realformer
 from .config import RealFormerConfig, add_own_arguments
-from .decoder import RealFormerDecoder
-from .encoder import RealFormerEncoder
+from .model import RealFormerModel
 
 NAME = "multilingual_realformer"
 
@@ -45,23 +44,16 @@ class MultilingualRealFormerModel(MultilingualTransformerModel):
                 f"--sublayer-scaling admin cannot be used with --arch {NAME}: a shared stack would "
                 "have a profile for each language pair; --sublayer-scaling admin-analytic can"
             )
-        models = super().build_model(args, task).models
-        model = cls(
-            {pair: models[pair].encoder for pair in models},
-            {pair: models[pair].decoder for pair in models},
-        )
+        model = super().build_model(args, task)
+        model.__class__ = cls  # fairseq names its own class there
         replace_dropout(model)
         return model
 
     @classmethod
     def _get_module_class(cls, is_encoder, args, lang_dict, embed_tokens, langs):
         """An encoder or a decoder; the name is fairseq's."""
-        cfg = RealFormerConfig.from_namespace(args)
-        if is_encoder:
-            return RealFormerEncoder(cfg, lang_dict, embed_tokens)
-        return RealFormerDecoder(
-            cfg, lang_dict, embed_tokens, no_encoder_attn=cfg.no_cross_attention
-        )
+        build = RealFormerModel.build_encoder if is_encoder else RealFormerModel.build_decoder
+        return build(RealFormerConfig.from_namespace(args), lang_dict, embed_tokens)
 
 
 @register_model_architecture(NAME, NAME)

@@ -1,11 +1,11 @@
-"""How what is kept between the steps of incremental decoding follows a new order of the batch.
+"""The shapes of what is kept between the steps of incremental decoding, and how it is reordered.
 
 The encoder's keys and values are the same for all beams of a sentence and are kept once for them:
 functions here tell from an order what becomes of the sentences. Those of self-attention are copied
 once a step. TorchScript can compile all of it.
 """
 
-from typing import Optional
+from typing import Dict, List, Optional
 
 import torch
 from torch import Tensor
@@ -90,3 +90,31 @@ def append_step(keys_values: Tensor, order: Optional[Tensor], step: Tensor) -> T
     torch.index_select(keys_values.reshape(-1, channels), 0, rows, out=kept)
     grown[length:] = step
     return grown
+
+
+def split_heads(x: Tensor, heads: int) -> Tensor:
+    """``(T, B, C)`` to ``(B * heads, T, head_dim)``."""
+    length, batch, channels = x.size()
+    return x.reshape(length, batch * heads, channels // heads).transpose(0, 1)
+
+
+def fold_beams(x: Tensor, heads: int, beam: int) -> Tensor:
+    """``(T, B, C)`` to ``(B / beam * heads, beam * T, head_dim)``."""
+    if beam == 1:
+        return split_heads(x, heads)
+    length, batch, channels = x.size()
+    x = x.reshape(length, batch // beam, beam, heads, channels // heads)
+    return x.permute(1, 3, 2, 0, 4).reshape(-1, beam * length, channels // heads)
+
+
+def unfold_beams(x: Tensor, heads: int, beam: int) -> Tensor:
+    """``(B / beam * heads, beam * T, any)`` to ``(B * heads, T, any)``."""
+    if beam == 1:
+        return x
+    x = x.view(-1, heads, beam, x.size(1) // beam, x.size(2))
+    return x.transpose(1, 2).flatten(0, 2)
+
+
+def shared_by(encoder_out: Dict[str, List[Tensor]]) -> int:
+    """How many neighbours in the batch are copies of the same sentence, as far as is known."""
+    return int(encoder_out["beam"][0]) if "beam" in encoder_out else 1

@@ -1,26 +1,27 @@
 """Multi-head attention that takes the scores of the layer below and returns its own.
 
 RealFormer (He et al. 2020, arXiv 2012.11747, section 3). The arithmetic of the scores is in
-``residual_scores.py``, the projections and the cache of incremental decoding in
-``cached_projections.py``. Threading scores through a stack of layers is the business of
-``encoder.py`` and ``decoder.py``.
+``residual_scores.py``, that of the cache in ``decoding_cache.py``. The stacks that hand scores from
+layer to layer are ``models/encoder.py`` and ``models/decoder.py``.
 """
 
 from typing import Dict, Optional, Tuple
 
 import torch
-from torch import Tensor
+from fairseq.modules import MultiheadAttention
+from torch import Tensor, nn
 
-from .cached_projections import CachedProjections
+from .decoding_cache import append_step, fold_beams, split_heads, unfold_beams
+from .linear import pack
 from .residual_scores import additive_mask, attention_probabilities, chained_scores
 
 
-class ResidualMultiheadAttention(CachedProjections):
+class ResidualMultiheadAttention(MultiheadAttention):
     """fairseq's ``MultiheadAttention`` with scores handed in and out.
 
     Parameters and initialisation are fairseq's. Scores are an argument and a return value, never
     module state, so that activation checkpointing, DDP and beam reordering have nothing to know
-    about them.
+    about them. The cache of incremental decoding is copied less often than fairseq's.
 
     Args:
         embed_dim: ``C``
@@ -43,6 +44,12 @@ class ResidualMultiheadAttention(CachedProjections):
             raise ValueError("add_bias_kv and add_zero_attn are not supported")
         super().__init__(embed_dim, num_heads, **kwargs)
         self.residual_attention = residual_attention
+        self.packed: Optional[nn.Module] = None
+
+    def pack_projections(self) -> None:
+        """Have one product make queries, keys and values in incremental decoding, from now on."""
+        if self.self_attention and self.packed is None:
+            self.packed = pack(self.q_proj, self.k_proj, self.v_proj)
 
     def forward(
         self,
@@ -81,38 +88,21 @@ class ResidualMultiheadAttention(CachedProjections):
             ``(B / beam * heads, beam * T, S)``
         """
         tgt_len, batch, _ = query.size()
-        if incremental_state is None:
-            assert key is not None and value is not None
-            q = self._split_heads(self.q_proj(query))
-            k, v = self._split_heads(self.k_proj(key)), self._split_heads(self.v_proj(value))
-            mask = additive_mask(attn_mask, key_padding_mask)
-            beam = 1
-        elif static_kv:
-            k, v, mask = self._keys_of_encoder(
-                key, value, key_padding_mask, incremental_state, beam
-            )
-            beam = batch * self.num_heads // k.size(0)
-            q = self._fold_beams(self.q_proj(query), beam)
-        else:
-            q, k, v, key_padding_mask = self._keys_so_far(
-                query, key, value, key_padding_mask, incremental_state
-            )
-            mask = additive_mask(attn_mask, key_padding_mask)
-            beam = 1
+        q, k, v, mask, beam = self._project(
+            query, key, value, key_padding_mask, attn_mask, incremental_state, static_kv, beam
+        )
         scores = chained_scores(
             q, k, previous_scores, self.scaling, self.residual_attention, layers_traversed
         )
         probabilities = attention_probabilities(scores, mask, self.num_heads)
         # (B * heads, T, S) x (B * heads, S, head_dim) -> (B * heads, T, head_dim) -> (T, B, C)
         attn = torch.bmm(self.dropout_module(probabilities.type_as(v)), v)
-        if beam > 1:
-            attn = self._unfold_beams(attn, beam)
+        attn = unfold_beams(attn, self.num_heads, beam)
         attn = self.out_proj(attn.transpose(0, 1).reshape(tgt_len, batch, -1))
 
         weights: Optional[Tensor] = None
         if need_weights or need_head_weights:
-            if beam > 1:
-                probabilities = self._unfold_beams(probabilities, beam)
+            probabilities = unfold_beams(probabilities, self.num_heads, beam)
             weights = probabilities.view(batch, self.num_heads, tgt_len, -1).transpose(0, 1)
             if not need_head_weights:
                 weights = weights.mean(dim=0)
@@ -121,15 +111,155 @@ class ResidualMultiheadAttention(CachedProjections):
             carried = scores
         return attn, weights, carried
 
-    def _fold_beams(self, x: Tensor, beam: int) -> Tensor:
-        """``(T, B, C)`` to ``(B / beam * heads, beam * T, head_dim)``."""
-        if beam == 1:
-            return self._split_heads(x)
-        length, batch, _ = x.size()
-        x = x.reshape(length, batch // beam, beam, self.num_heads, self.head_dim)
-        return x.permute(1, 3, 2, 0, 4).reshape(-1, beam * length, self.head_dim)
+    def _project(
+        self,
+        query: Tensor,
+        key: Optional[Tensor],
+        value: Optional[Tensor],
+        key_padding_mask: Optional[Tensor],
+        attn_mask: Optional[Tensor],
+        incremental_state: Optional[Dict[str, Dict[str, Optional[Tensor]]]],
+        static_kv: bool,
+        beam: int,
+    ) -> Tuple[Tensor, Tensor, Tensor, Optional[Tensor], int]:
+        """What is multiplied, by heads, with what is kept of earlier steps.
 
-    def _unfold_beams(self, x: Tensor, beam: int) -> Tensor:
-        """``(B / beam * heads, beam * T, any)`` to ``(B * heads, T, any)``."""
-        x = x.view(-1, self.num_heads, beam, x.size(1) // beam, x.size(2))
-        return x.transpose(1, 2).flatten(0, 2)
+        Returns:
+            queries ``(B * heads, T, head_dim)``; keys and values ``(B * heads, S, head_dim)``;
+            additive mask or None; how many neighbours share their keys here. With more than one,
+            B counts them once and T counts the queries of all
+        """
+        if incremental_state is not None and static_kv:
+            k, v, mask = self._keys_of_encoder(
+                key, value, key_padding_mask, incremental_state, beam
+            )
+            beam = query.size(1) * self.num_heads // k.size(0)
+            return fold_beams(self.q_proj(query), self.num_heads, beam), k, v, mask, beam
+        assert key is not None and value is not None
+        if incremental_state is None:
+            q, k, v = self.q_proj(query), self.k_proj(key), self.v_proj(value)
+        else:
+            q, keys_values, key_padding_mask = self._keys_so_far(
+                query, key, value, key_padding_mask, incremental_state
+            )
+            k, v = keys_values[:, 0], keys_values[:, 1]
+        q, k, v = (
+            split_heads(q, self.num_heads),
+            split_heads(k, self.num_heads),
+            split_heads(v, self.num_heads),
+        )
+        return q, k, v, additive_mask(attn_mask, key_padding_mask), 1
+
+    def _keys_so_far(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        key_padding_mask: Optional[Tensor],
+        incremental_state: Dict[str, Dict[str, Optional[Tensor]]],
+    ) -> Tuple[Tensor, Tensor, Optional[Tensor]]:
+        """Project, and put this step's keys and values behind those of the steps before.
+
+        Returns:
+            queries ``(T, B, C)``; keys and values ``(S, 2, B, C)``; padding mask ``(B, S)`` or None
+        """
+        q, keys_values = self._project_step(query, key, value)
+        state = self._get_input_buffer(incremental_state)
+        previous_mask: Optional[Tensor] = None
+        if "prev_key_value" in state:
+            cached = state["prev_key_value"]
+            assert cached is not None
+            keys_values = append_step(cached, state["order"], keys_values)
+            previous_mask = state["prev_key_padding_mask"]
+        key_padding_mask = self._append_prev_key_padding_mask(
+            key_padding_mask=key_padding_mask,
+            prev_key_padding_mask=previous_mask,
+            batch_size=keys_values.size(2),
+            src_len=keys_values.size(0),
+            static_kv=False,
+        )
+        state["prev_key_value"] = keys_values
+        state["order"] = None
+        state["prev_key_padding_mask"] = key_padding_mask
+        self._set_input_buffer(incremental_state, state)
+        return q, keys_values, key_padding_mask
+
+    def _project_step(self, query: Tensor, key: Tensor, value: Tensor) -> Tuple[Tensor, Tensor]:
+        """Queries ``(T, B, C)``, and keys and values ``(S, 2, B, C)``, of one step."""
+        if not torch.jit.is_scripting() and self.packed is not None:
+            q, k, v = self._packed_projection(query).chunk(3, dim=-1)
+        else:
+            q, k, v = self.q_proj(query), self.k_proj(key), self.v_proj(value)
+        return q, torch.stack([k, v], dim=1)
+
+    @torch.jit.unused
+    def _packed_projection(self, x: Tensor) -> Tensor:
+        """Queries, keys and values ``(T, B, 3 C)``."""
+        return self.packed(x)
+
+    def _keys_of_encoder(
+        self,
+        key: Optional[Tensor],
+        value: Optional[Tensor],
+        key_padding_mask: Optional[Tensor],
+        incremental_state: Dict[str, Dict[str, Optional[Tensor]]],
+        beam: int,
+    ) -> Tuple[Tensor, Tensor, Optional[Tensor]]:
+        """Project keys and values at the first step, and keep them, once for ``beam`` neighbours.
+
+        Returns:
+            keys and values ``(kept * heads, S, head_dim)``; additive mask ``(kept, 1, 1, S)`` or
+            None
+        """
+        state = self._get_input_buffer(incremental_state)
+        if "prev_key" not in state:
+            assert key is not None and value is not None
+            key, value = key[:, ::beam], value[:, ::beam]
+            if key_padding_mask is not None:
+                key_padding_mask = key_padding_mask[::beam]
+            kept = (key.size(1), self.num_heads, -1, self.head_dim)
+            state["prev_key"] = split_heads(self.k_proj(key), self.num_heads).reshape(kept)
+            state["prev_value"] = split_heads(self.v_proj(value), self.num_heads).reshape(kept)
+            state["mask"] = additive_mask(None, key_padding_mask)
+            self._set_input_buffer(incremental_state, state)
+        k, v = state["prev_key"], state["prev_value"]
+        assert k is not None and v is not None
+        return k.flatten(0, 1), v.flatten(0, 1), state["mask"]
+
+    @torch.jit.export
+    def reorder_incremental_state(
+        self,
+        incremental_state: Optional[Dict[str, Dict[str, Optional[Tensor]]]],
+        new_order: Tensor,
+    ):
+        """Bring what is kept into a new order.
+
+        Args:
+            new_order: which entry of what is kept each new one continues. That is the batch, or,
+                where the encoder's keys are kept once a sentence, the sentences
+        """
+        state = self._get_input_buffer(incremental_state)
+        for name, cached in state.items():
+            if cached is not None and name != "prev_key_value":
+                state[name] = cached.index_select(0, new_order)
+        if "prev_key_value" in state and state["order"] is None:
+            state["order"] = new_order  # the next step applies it, when it copies anyway
+        if incremental_state is not None and len(state) > 0:
+            incremental_state = self._set_input_buffer(incremental_state, state)
+        return incremental_state
+
+    def kept_batch(
+        self, incremental_state: Dict[str, Dict[str, Optional[Tensor]]]
+    ) -> Optional[int]:
+        """How many entries of a batch keys are kept of; None before the first step."""
+        state = self._get_input_buffer(incremental_state)
+        keys: Optional[Tensor] = None
+        dimension = 0
+        if "prev_key" in state:  # of the encoder
+            keys = state["prev_key"]
+        elif "prev_key_value" in state:
+            keys = state["order"]
+            if keys is None:
+                keys = state["prev_key_value"]
+                dimension = 2
+        return None if keys is None else keys.size(dimension)

@@ -114,15 +114,14 @@ def first_sentences(trainer: Trainer, limit: int) -> List[int]:
     # In the order of the training, but of numbers instead of sentences.
     numbers = range(len(dataset))
     order = EpochBatchIterator(Subset(numbers, numbers), list, batches, seed=cfg.common.seed)
-    with torch.random.fork_rng([]):  # torch's loader draws a number
-        in_order = list(order.next_epoch_itr(shuffle=cfg.dataset.curriculum < 1))
     chosen, tokens = [], 0
-    for batch in in_order:
-        for index in batch:
-            tokens += dataset.num_tokens(index)
-            if chosen and tokens > limit:
-                return chosen
-            chosen.append(index)
+    with torch.random.fork_rng([]):  # torch's loader draws a number
+        for batch in order.next_epoch_itr(shuffle=cfg.dataset.curriculum < 1):
+            for index in batch:
+                tokens += dataset.num_tokens(index)
+                if chosen and tokens > limit:
+                    return chosen
+                chosen.append(index)
     return chosen
 
 

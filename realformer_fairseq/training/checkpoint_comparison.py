@@ -1,4 +1,4 @@
-"""In what a checkpoint's model differs from the one at hand: options, dictionaries, shapes."""
+"""How a checkpoint's model differs from the model in training: options, dictionaries, shapes."""
 
 from typing import Any, Dict, List
 
@@ -7,9 +7,10 @@ from torch import Tensor, nn
 from realformer_checkpoints.reading import stored_option
 from realformer_runtime.command_line import flag
 
-# What the model computes depends on these. Where a checkpoint lacks one it is not compared, except
-# for those of ours, which a plain Transformer does not have.
-OURS = {"residual_attention": "none", "sublayer_scaling": "none"}
+from ..models.config import own_options
+
+# What a checkpoint of fairseq's Transformer, which has none of our options, behaves like.
+OF_TRANSFORMER = {own.name: own.metadata["transformer"] or None for own in own_options()}
 STACK = (
     "layers",
     "embed_dim",
@@ -18,9 +19,9 @@ STACK = (
     "normalize_before",
     "learned_pos",
 )
+# What the model computes depends on these. Where a checkpoint lacks one it is not compared.
 COMPARED = (
-    *OURS,
-    "residual_chains",
+    *(name for name in OF_TRANSFORMER if name != "admin_profile_tokens"),
     *(f"{stack}_{name}" for stack in ("encoder", "decoder") for name in STACK),
     "activation_fn",
     "share_all_embeddings",
@@ -30,7 +31,7 @@ COMPARED = (
     "no_token_positional_embeddings",
 )
 DICTIONARIES = {"encoder.embed_tokens.weight": "source", "decoder.embed_tokens.weight": "target"}
-NAMED = 3  # shapes in a message
+SHAPES_NAMED = 3  # in a message
 
 
 def differing_options(state: Dict[str, Any], model_cfg: Any) -> List[str]:
@@ -40,10 +41,10 @@ def differing_options(state: Dict[str, Any], model_cfg: Any) -> List[str]:
     """
     found = []
     for name in COMPARED:
-        stored = stored_option(state, "model", name, OURS.get(name))
+        stored = stored_option(state, "model", name, OF_TRANSFORMER.get(name))
         given = getattr(model_cfg, name, None)
         if given is None:
-            given = OURS.get(name)
+            given = OF_TRANSFORMER.get(name)
         if stored is None or given is None or str(stored) == str(given):
             continue
         found.append(phrase(name, stored, given))
@@ -72,4 +73,4 @@ def differing_shapes(stored: Dict[str, Tensor], model: nn.Module) -> List[str]:
         else:
             phrases.append(f"{name} has shape {list(other.shape)}, {list(tensor.shape)} now")
     dictionaries = [words for words in phrases if "dictionary" in words]
-    return dictionaries or phrases[:NAMED]
+    return dictionaries or phrases[:SHAPES_NAMED]

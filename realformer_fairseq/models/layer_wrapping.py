@@ -1,0 +1,12 @@
+"""What the stacks put around each layer."""
+
+from fairseq.distributed import fsdp_wrap
+from fairseq.modules.checkpoint_activations import checkpoint_wrapper
+
+
+def wrap_layer(layer, cfg):
+    """Activation checkpointing and FSDP around a layer, as fairseq's stacks apply them."""
+    if cfg.checkpoint_activations:
+        layer = checkpoint_wrapper(layer, offload_to_cpu=cfg.offload_activations)
+    min_params_to_wrap = 0 if cfg.checkpoint_activations else cfg.min_params_to_wrap
+    return fsdp_wrap(layer, min_num_params=min_params_to_wrap)

@@ -1,0 +1,79 @@
+"""Python paths of version 0.1.0 that have moved: they work until 0.3, with a warning."""
+
+import importlib
+import importlib.abc
+import importlib.util
+import sys
+import warnings
+
+# Below realformer_fairseq, by the package that has them now.
+SAME_NAME = {
+    "realformer_fairseq.models": "architectures decoder encoder model multilingual",
+    "realformer_fairseq.modules": """decoder_layer decoding_cache dropout encoder_layer linear
+        residual_attention residual_scores sublayer_scaling""",
+    "realformer_runtime": "atomic_output command_line installed_versions text",
+}
+RENAMED = {
+    "analysis.figures": "realformer_checkpoints.figures",
+    "analysis.learning_curve": "realformer_checkpoints.learning_curve",
+    "analysis.omega_by_depth": "realformer_checkpoints.omega_by_depth",
+    "analysis.training_log": "realformer_checkpoints.training_log",
+    "cached_projections": "realformer_fairseq.modules.residual_attention",
+    "checkpoints.averaging": "realformer_checkpoints.averaging",
+    "checkpoints.checkpoint_choice": "realformer_checkpoints.selection",
+    "checkpoints.checkpoint_loading": "realformer_checkpoints.safe_types",
+    "checkpoints.checkpoint_numbers": "realformer_checkpoints.safe_numbers",
+    "checkpoints.checkpoint_writing": "realformer_checkpoints.writing",
+    "checkpoints.fold_omega": "realformer_fairseq.checkpoints.folding",
+    "checkpoints.mapped_checkpoint": "realformer_checkpoints.reading",
+    "checkpoints.parameter_mean": "realformer_checkpoints.parameter_mean",
+    "evaluation": "realformer_runtime.scores",
+    "evaluation.hypothesis_files": "realformer_runtime.scores.hypothesis_files",
+    "evaluation.model_card": "realformer_checkpoints.model_card",
+    "evaluation.scoring": "realformer_runtime.scores.scoring",
+    "evaluation.translation_measures": "realformer_runtime.scores.measures",
+    "inference.hub_interface": "realformer_fairseq.models.hub_interface",
+    "inference.overlong_sentences": "realformer_runtime.text.overlong_sentences",
+    "model_config": "realformer_fairseq.models.config",
+    "text.fairseq_tokenizer": "realformer_fairseq.inference.fairseq_tokenizer",
+    "training.checkpoint_options": "realformer_fairseq.training.checkpoint_comparison",
+    "training.preemption": "realformer_fairseq.training.stop_signals",
+    "training.resume": "realformer_fairseq.training.resuming",
+    "training.training_plan": "realformer_fairseq.training.plan",
+    "training.whole_checkpoints": "realformer_fairseq.training.resume_choice",
+}
+TEXT = """bpe_encoding bpe_learning byte_pair_encoding moses_parity parallel_lines tokenization
+    utf8_lines wordwise_tokenizer"""
+
+
+def new_paths() -> dict:
+    """The new path of each old one."""
+    paths = {f"text.{name}": f"realformer_runtime.text.{name}" for name in TEXT.split()}
+    for package, names in SAME_NAME.items():
+        paths.update({name: f"{package}.{name}" for name in names.split()})
+    return {f"{__package__}.{old}": new for old, new in {**paths, **RENAMED}.items()}
+
+
+class MovedModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds a module at its old path and puts the one at the new path in its place."""
+
+    def __init__(self):
+        self.paths = new_paths()
+
+    def find_spec(self, name, path=None, target=None):
+        return importlib.util.spec_from_loader(name, self) if name in self.paths else None
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        old, new = module.__name__, self.paths[module.__name__]
+        message = f"{old} is {new} now; the old path goes with version 0.3"
+        warnings.warn(message, FutureWarning, stacklevel=2)
+        sys.modules[old] = importlib.import_module(new)
+
+
+def find_moved_modules() -> None:
+    """Let ``import`` find them, from now on."""
+    if not any(type(finder).__name__ == MovedModules.__name__ for finder in sys.meta_path):
+        sys.meta_path.insert(0, MovedModules())
