@@ -1,11 +1,8 @@
 """ADMIN's profile: the recurrence, and when fairseq-train takes it."""
 
 import math
-import os
 import re
 import shutil
-import socket
-import subprocess
 
 import numpy as np
 import pytest
@@ -257,46 +254,3 @@ def test_unbalanced_depths_train(prepared, tmp_path):
     losses = [float(loss) for loss in found]
     assert len(losses) == 20 and max(losses[-5:]) < min(losses[:5])
     assert len(logged(result)) == 18 * 2 + 2 * 3
-
-
-SPY = """
-import os
-import torch
-import realformer_fairseq
-from realformer_fairseq.training.trainer import RealFormerTrainer as Trainer
-
-load_checkpoint = Trainer.load_checkpoint
-
-def spy(self, *args, **kwargs):
-    result = load_checkpoint(self, *args, **kwargs)
-    path = os.path.join(os.environ["SPY"], f"rank{self.data_parallel_rank}.pt")
-    torch.save(self._model.state_dict(), path)
-    return result
-
-Trainer.load_checkpoint = spy
-"""
-
-
-def test_two_processes_have_the_same_profile(prepared, tmp_path, make_trainer):
-    """And the one that a single process has."""
-    (tmp_path / "spy_on_ranks").mkdir()
-    (tmp_path / "spy_on_ranks/__init__.py").write_text(SPY)
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        port = listening.getsockname()[1]
-    environment = {**os.environ, "SPY": str(tmp_path), "PYTHONPATH": str(PROJECT)}
-    processes = []
-    for rank in (0, 1):
-        line = ["fairseq-train", prepared / "data-bin", *TRAINING, *ADMIN, "--max-update", 1]
-        line += ["--user-dir", tmp_path / "spy_on_ranks", "--save-dir", tmp_path / "checkpoints"]
-        line += ["--disable-validation", "--ddp-backend", "legacy_ddp", "--distributed-no-spawn"]
-        line += ["--distributed-backend", "gloo", "--distributed-world-size", 2]
-        line += ["--distributed-rank", rank]
-        line += ["--distributed-init-method", f"tcp://127.0.0.1:{port}"]
-        processes.append(subprocess.Popen([str(word) for word in line], env=environment))
-    assert [process.wait(timeout=300) for process in processes] == [0, 0]
-    one, other = (torch.load(tmp_path / f"rank{rank}.pt") for rank in (0, 1))
-    assert one.keys() == other.keys()
-    assert all(torch.equal(one[name], other[name]) for name in one)
-    alone = load_nothing(make_trainer())
-    assert {name: one[name][0].item() for name in alone} == alone

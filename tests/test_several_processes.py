@@ -1,0 +1,101 @@
+"""A training of two processes: one profile, one signal, resumed, with the result of one process."""
+
+import os
+import signal
+import socket
+import subprocess
+
+import pytest
+import torch
+from conftest import PROJECT, TRAINING, run
+from training_results import losses
+
+OPTIONS = """
+    --sublayer-scaling admin --admin-profile-tokens 200 --dropout 0 --attention-dropout 0
+    --max-update 6 --no-epoch-checkpoints --disable-validation
+""".split()
+# A --user-dir that keeps what each rank starts with, and sends one rank a signal.
+SPY = """
+import os
+import signal
+import torch
+from realformer_fairseq.training.trainer import RealFormerTrainer
+
+load_checkpoint, train_step = RealFormerTrainer.load_checkpoint, RealFormerTrainer.train_step
+
+def load_and_keep(self, *args, **kwargs):
+    result = load_checkpoint(self, *args, **kwargs)
+    torch.save(self._model.state_dict(), os.environ["SPY"] + f"/rank{self.data_parallel_rank}.pt")
+    return result
+
+def step_with_signal(self, *args, **kwargs):
+    at = [self.data_parallel_rank, self.get_num_updates() + 1]
+    if at == [1, int(os.environ["STOP_AT"])]:
+        os.kill(os.getpid(), signal.SIGUSR1)
+    return train_step(self, *args, **kwargs)
+
+RealFormerTrainer.load_checkpoint = load_and_keep
+RealFormerTrainer.train_step = step_with_signal
+"""
+
+
+@pytest.fixture
+def train_two(prepared, tmp_path):
+    """Both ranks of a training, in which rank 1 gets SIGUSR1 in one update; codes and logs."""
+    (tmp_path / "spy_on_ranks").mkdir()
+    (tmp_path / "spy_on_ranks/__init__.py").write_text(SPY)
+
+    def train(stop_at):
+        with socket.socket() as listening:
+            listening.bind(("127.0.0.1", 0))
+            port = listening.getsockname()[1]
+        line = ["fairseq-train", prepared / "data-bin", *TRAINING, *OPTIONS]
+        line += ["--user-dir", tmp_path / "spy_on_ranks", "--save-dir", tmp_path / "checkpoints"]
+        line += ["--ddp-backend", "legacy_ddp", "--distributed-backend", "gloo"]
+        line += ["--distributed-no-spawn", "--distributed-world-size", 2]
+        line += ["--distributed-init-method", f"tcp://127.0.0.1:{port}", "--distributed-rank"]
+        environment = {
+            **os.environ,
+            "SPY": str(tmp_path),
+            "STOP_AT": str(stop_at),
+            "PYTHONPATH": str(PROJECT),
+        }
+        logs = [open(tmp_path / f"log{rank}", "w+") for rank in (0, 1)]  # noqa: SIM115
+        processes = [
+            subprocess.Popen([*map(str, line), str(rank)], env=environment, stdout=log, stderr=log)
+            for rank, log in enumerate(logs)
+        ]
+        try:
+            codes = [process.wait(timeout=120) for process in processes]
+        finally:
+            for process, log in zip(processes, logs):
+                process.kill()
+                log.close()
+        return codes, (tmp_path / "log0").read_text()
+
+    return train
+
+
+def test_two_processes_stop_together_go_on_and_end_like_one(prepared, train_two, tmp_path):
+    codes, log = train_two(stop_at=4)
+    assert codes == [128 + signal.SIGUSR1] * 2, log
+    assert "SIGUSR1: saved after 4 updates" in log
+    one, other = (torch.load(tmp_path / f"rank{rank}.pt") for rank in (0, 1))
+    assert one.keys() == other.keys() and any(name.endswith("omega") for name in one)
+    assert all(torch.equal(one[name], other[name]) for name in one)
+
+    codes, log = train_two(stop_at=0)
+    assert codes == [0, 0], log
+    assert list(losses(log)) == [5, 6] and "ADMIN profile" not in log
+
+    single = tmp_path / "single"
+    run(
+        *["fairseq-train", prepared / "data-bin", *TRAINING, *OPTIONS, "--update-freq", 2],
+        *["--user-dir", PROJECT / "realformer_fairseq", "--save-dir", single],
+    )
+    states = [
+        torch.load(folder / "checkpoint_last.pt", weights_only=True)["model"]
+        for folder in (tmp_path / "checkpoints", single)
+    ]
+    for name, value in states[0].items():
+        torch.testing.assert_close(value, states[1][name], rtol=1e-3, atol=1e-5, msg=name)
