@@ -16,7 +16,7 @@ from realformer_runtime.command_line import ArgumentParser, UserError, printable
 from .parameter_mean import PART, average_models
 from .reading import PageRelease, load_checkpoint
 from .safe_types import allow_fairseq_checkpoints
-from .selection import HIGHEST, LOWEST, chosen_inputs
+from .selection import add_arguments, selected_checkpoints
 from .writing import write_checkpoint
 
 PROGRAM = "average_checkpoints.sh"
@@ -91,13 +91,8 @@ def checked_weights(args, paths: Sequence[str]) -> Optional[List[float]]:
 def parse_args():
     parser = ArgumentParser(prog=PROGRAM, description=__doc__.splitlines()[0])
     add = parser.add_argument
-    add("--inputs", nargs="+", metavar="PATH", help="checkpoints, or one directory")
+    add_arguments(parser)
     add("--output", metavar="FILE", help="averaged checkpoint")
-    add("--num-epoch-checkpoints", type=int, metavar="N", help="the last N epochs")
-    add("--num-update-checkpoints", type=int, metavar="N", help="the last N updates")
-    add("--num-best-checkpoints", type=int, metavar="N", help="the N best of the validation")
-    add("--checkpoint-upper-bound", type=int, metavar="N", help="highest epoch (update) to use")
-    add("--best-is", choices=(LOWEST, HIGHEST), help="default: as the training had it")
     add("--weights", type=float, nargs="+", metavar="X", help="one a file, default: all the same")
     add("--show", metavar="FILE", help="print which files an average was made from")
     args = parser.parse_args()
@@ -129,7 +124,7 @@ def main() -> None:
     allow_fairseq_checkpoints()
     if args.show is not None:
         return show(args.show)
-    paths = chosen_inputs(args)
+    paths = selected_checkpoints(args)
     weights = checked_weights(args, paths)
     with atomic_output(args.output) as temporary:
         state = average_checkpoints(paths, weights)

@@ -26,7 +26,7 @@ QUANTITIES = {
 }
 
 
-def draw(logs: Dict[str, Dict[str, Curve]], quantity: str, title: str, output: Path) -> None:
+def draw_curves(logs: Dict[str, Dict[str, Curve]], quantity: str, title: str, output: Path) -> None:
     """A picture with the curves of one or several trainings, a colour each.
 
     A training's own loss is drawn thin beside its validation loss, if it has one.
@@ -80,7 +80,7 @@ def main() -> None:
             )
         logs[name] = curves
     with atomic_output(args.output) as temporary:
-        draw(logs, args.quantity, args.title, temporary)
+        draw_curves(logs, args.quantity, args.title, temporary)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ PROFILE_LINE = re.compile(rf"ADMIN profile: ({OMEGA.pattern}) = ([0-9]+(?:\.[0-9
 STACKS = ("encoder", "decoder")
 
 
-class Run(NamedTuple):
+class OmegasOfModel(NamedTuple):
     """One trained model: omegas by parameter, and the profile they started from."""
 
     name: str
@@ -46,7 +46,7 @@ def of_stack(names: Sequence[str], stack: str) -> List[str]:
     return sorted((name for name in names if name.startswith(stack)), key=depth_order)
 
 
-def read_run(checkpoint: str, log: str) -> Run:
+def read_omegas(checkpoint: str, log: str) -> OmegasOfModel:
     """Read what a training left behind; the name is that of the log.
 
     Raises:
@@ -59,10 +59,10 @@ def read_run(checkpoint: str, log: str) -> Run:
         raise UserError(f"--run {checkpoint}: there is no omega in it")
     found = map(PROFILE_LINE.search, log_lines(log))
     profile = {match.group(1): float(match.group(5)) for match in found if match}
-    return Run(Path(log).stem, trained, profile)
+    return OmegasOfModel(Path(log).stem, trained, profile)
 
 
-def draw(runs: Sequence[Run], title: str, output: Path) -> None:
+def draw_omegas(runs: Sequence[OmegasOfModel], title: str, output: Path) -> None:
     """A panel for each stack: start (dashed), mean after training, and spread over dimensions."""
     figure = new_figure(figsize=(10, 4.5), dpi=120)
     panels = figure.subplots(1, 2)
@@ -103,9 +103,9 @@ def main() -> None:
     args = parser.parse_args()
     check_matplotlib()
     allow_fairseq_checkpoints()
-    runs = [read_run(checkpoint, log) for checkpoint, log in args.run]
+    runs = [read_omegas(checkpoint, log) for checkpoint, log in args.run]
     with atomic_output(args.output) as temporary:
-        draw(runs, args.title, temporary)
+        draw_omegas(runs, args.title, temporary)
 
 
 if __name__ == "__main__":

@@ -5,11 +5,12 @@ The names are those that fairseq-train gives: ``checkpoint<epoch>.pt``,
 ``checkpoint.best_<metric>_<value>.pt``.
 """
 
+import argparse
 import os
 import re
-from typing import List, Optional, Sequence, Tuple
+from typing import List, Optional, Sequence
 
-from realformer_runtime.command_line import UserError, flag
+from realformer_runtime.command_line import UserError, flag, whole_number_above_0
 
 from .reading import load_checkpoint, stored_option
 
@@ -17,11 +18,7 @@ EPOCH_CHECKPOINT = re.compile(r"checkpoint(\d+)\.pt")
 UPDATE_CHECKPOINT = re.compile(r"checkpoint_\d+_(\d+)\.pt")
 BEST_CHECKPOINT = re.compile(r"checkpoint\.best_(.+)_(-?\d+\.\d+)\.pt")
 LOWEST, HIGHEST = "lowest", "highest"
-NUMBERS = EPOCHS, UPDATES, BEST = (
-    "num_epoch_checkpoints",
-    "num_update_checkpoints",
-    "num_best_checkpoints",
-)
+EPOCHS, UPDATES, BEST = "num_epoch_checkpoints", "num_update_checkpoints", "num_best_checkpoints"
 HINT = f"give --best-is {LOWEST} or {HIGHEST}"
 
 
@@ -124,48 +121,50 @@ def stored_direction(paths: Sequence[str]) -> str:
     return next(iter(found))
 
 
-def chosen_number(args) -> Tuple[Optional[str], Optional[int]]:
-    """Which of ``NUMBERS`` is set, and to what; None if none is.
-
-    Raises:
-        UserError: options that do not go together, or a number below 1
-    """
-    given = [name for name in NUMBERS if getattr(args, name) is not None]
-    if len(given) > 1:
-        raise UserError(f"choose one of {' and '.join(map(flag, given))}")
-    choice = given[0] if given else None
-    n = getattr(args, choice) if choice else None
-    if choice and n < 1:
-        raise UserError(f"{flag(choice)}: {n} is not a number of checkpoints")
-    if args.checkpoint_upper_bound is not None and choice not in (EPOCHS, UPDATES):
-        raise UserError(f"--checkpoint-upper-bound needs {flag(EPOCHS)} or {flag(UPDATES)}")
-    if args.best_is is not None and choice != BEST:
-        raise UserError(f"--best-is needs {flag(BEST)}")
-    return choice, n
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add ``--inputs`` and what chooses among the checkpoints of a directory."""
+    parser.add_argument("--inputs", nargs="+", metavar="PATH", help="checkpoints, or one directory")
+    group = parser.add_mutually_exclusive_group()
+    for name, which in (
+        (EPOCHS, "the last N epochs"),
+        (UPDATES, "the last N updates"),
+        (BEST, "the N best of the validation"),
+    ):
+        group.add_argument(flag(name), type=whole_number_above_0, metavar="N", help=which)
+    bound = "highest epoch (update) to use"
+    parser.add_argument("--checkpoint-upper-bound", type=int, metavar="N", help=bound)
+    by_default = "default: as the training had it"
+    parser.add_argument("--best-is", choices=(LOWEST, HIGHEST), help=by_default)
 
 
-def chosen_inputs(args) -> List[str]:
+def selected_checkpoints(args: argparse.Namespace) -> List[str]:
     """The files to average, the one whose other state is kept last.
 
     Args:
-        args: ``inputs``, the three of ``NUMBERS``, ``checkpoint_upper_bound``, ``best_is``
+        args: from a parser with the options of :func:`add_arguments`
 
     Raises:
         UserError: options that do not go together, or too few checkpoints
     """
-    choice, n = chosen_number(args)
+    last = args.num_epoch_checkpoints or args.num_update_checkpoints
+    if args.checkpoint_upper_bound is not None and not last:
+        raise UserError(f"--checkpoint-upper-bound needs {flag(EPOCHS)} or {flag(UPDATES)}")
+    if args.best_is is not None and not args.num_best_checkpoints:
+        raise UserError(f"--best-is needs {flag(BEST)}")
     directories = [path for path in args.inputs if os.path.isdir(path)]
-    if choice is None and directories:
+    directory = directories[0] if len(args.inputs) == len(directories) == 1 else None
+    if args.num_best_checkpoints:
+        paths = args.inputs
+        if directory:
+            paths = [os.path.join(directory, name) for name in os.listdir(directory)]
+        return best_checkpoints(paths, args.num_best_checkpoints, args.best_is)
+    if last and directory is None:
+        option = flag(EPOCHS if args.num_epoch_checkpoints else UPDATES)
+        raise UserError(f"--inputs must be one directory that exists, with {option}")
+    if last:
+        by_update = args.num_update_checkpoints is not None
+        return last_checkpoints(directory, last, by_update, args.checkpoint_upper_bound)
+    if directories:
         options = f"{flag(EPOCHS)}, {flag(UPDATES)} or {flag(BEST)}"
         raise UserError(f"--inputs {directories[0]}: is a directory and needs {options}")
-    if choice is None:
-        return args.inputs
-    one_directory = len(args.inputs) == len(directories) == 1
-    if choice == BEST and one_directory:
-        paths = [os.path.join(directories[0], name) for name in os.listdir(directories[0])]
-        return best_checkpoints(paths, n, args.best_is)
-    if choice == BEST:
-        return best_checkpoints(args.inputs, n, args.best_is)
-    if not one_directory:
-        raise UserError(f"--inputs must be one directory that exists, with {flag(choice)}")
-    return last_checkpoints(directories[0], n, choice == UPDATES, args.checkpoint_upper_bound)
+    return args.inputs

@@ -1,6 +1,7 @@
 """What the commands share: a mistake of the user's is one clear line and exit code 1."""
 
 import argparse
+import re
 import signal
 import sys
 from pathlib import Path
@@ -25,6 +26,23 @@ def printable(text: str) -> str:
 def flag(name: str) -> str:
     """The command line's name of an option: ``--max-tokens`` of ``max_tokens``."""
     return "--" + name.replace("_", "-")
+
+
+def whole_number_above_0(text: str, most: int = 10**18 - 1) -> int:
+    """A count; the ``type`` of an option.
+
+    Args:
+        most: the largest number that is accepted
+
+    Raises:
+        argparse.ArgumentTypeError: naming what is accepted
+    """
+    if not re.fullmatch("[1-9][0-9]*", text):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number above 0")
+    # Python itself refuses to read thousands of digits.
+    if len(text) > len(str(most)) or int(text) > most:
+        raise argparse.ArgumentTypeError(f"'{text}' is above {most}")
+    return int(text)
 
 
 class ArgumentParser(argparse.ArgumentParser):

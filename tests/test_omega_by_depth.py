@@ -3,7 +3,7 @@
 import torch
 from conftest import PROJECT, run
 
-from realformer_checkpoints.omega_by_depth import of_stack, read_run
+from realformer_checkpoints.omega_by_depth import of_stack, read_omegas
 
 LOG = """\
 2026-01-01 10:00:00 | INFO | realformer_fairseq.training.admin_profile | ADMIN profile of 3
@@ -31,7 +31,7 @@ def test_sublayers_are_sorted_by_depth():
 def test_a_run_is_read(tmp_path):
     checkpoint(tmp_path / "c.pt", ["encoder.layers.0.self_attn", "encoder.layers.0.ffn"])
     (tmp_path / "admin.log").write_text(LOG)
-    found = read_run(str(tmp_path / "c.pt"), str(tmp_path / "admin.log"))
+    found = read_omegas(str(tmp_path / "c.pt"), str(tmp_path / "admin.log"))
     assert found.name == "admin"
     assert list(found.profile.values()) == [1.0, 1.3255]
     assert found.trained.keys() == found.profile.keys()

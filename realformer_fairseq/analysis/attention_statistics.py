@@ -18,7 +18,7 @@ LN_2 = math.log(2)
 BINS = 2048
 
 
-class Measure(NamedTuple):
+class AttentionMeasure(NamedTuple):
     """A number that each distribution has.
 
     ``upper`` is where its histogram ends; the width of a bin is ``upper / BINS``.
@@ -30,9 +30,9 @@ class Measure(NamedTuple):
 
 MEASURES = {
     # Up to 4,096 keys; the few queries that attend to more still count in full in the mean.
-    "entropy": Measure("entropy, nats", math.log(4096)),
-    "normalised_entropy": Measure("entropy / ln(number of keys)", 1.0),
-    "jsd": Measure("Jensen-Shannon divergence from the layer below, nats", LN_2),
+    "entropy": AttentionMeasure("entropy, nats", math.log(4096)),
+    "normalised_entropy": AttentionMeasure("entropy / ln(number of keys)", 1.0),
+    "jsd": AttentionMeasure("Jensen-Shannon divergence from the layer below, nats", LN_2),
 }
 
 

@@ -38,7 +38,7 @@ def parts_of(layer: LayerScores) -> List[Tuple[str, Optional[Tensor]]]:
     ]
 
 
-def draw(
+def draw_scores(
     layers: Sequence[LayerScores], queries: Sequence[str], keys: Sequence[str], title: str, output
 ) -> None:
     """A row for each layer, the bottom layer at the bottom, and an arrow for what is carried.
@@ -154,7 +154,7 @@ def main() -> None:
     queries, keys = names_of_map(names, args.attention, layers[0].scores.size(-1))
     title = f"{TITLES[args.attention]}, head {args.head}"
     with atomic_output(args.output) as temporary:
-        draw(layers, queries, keys, title, temporary)
+        draw_scores(layers, queries, keys, title, temporary)
 
 
 if __name__ == "__main__":

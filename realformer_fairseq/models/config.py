@@ -3,7 +3,6 @@
 import argparse
 import difflib
 import functools
-import re
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, FrozenSet, Iterable, List, Optional, Sequence
 
@@ -12,23 +11,12 @@ from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.models.transformer import TransformerConfig
 from fairseq.models.transformer.transformer_legacy import base_architecture
 
-from realformer_runtime.command_line import flag
+from realformer_runtime.command_line import flag, whole_number_above_0
 
 from ..modules.residual_scores import RESIDUAL_ATTENTION_CHOICES
 from ..modules.sublayer_scaling import SUBLAYER_SCALING_CHOICES
 
 CHAINS = ("encoder", "decoder", "cross")
-
-
-def whole_number_above_0(value) -> int:
-    """Check a count.
-
-    Raises:
-        argparse.ArgumentTypeError: naming what is accepted
-    """
-    if not re.fullmatch("0*[1-9][0-9]*", str(value)):
-        raise argparse.ArgumentTypeError(f"{value!r} is not a whole number above 0")
-    return int(value)
 
 
 def residual_chains(value: str) -> str:
@@ -106,7 +94,7 @@ class RealFormerConfig(TransformerConfig):
                 raise ValueError(f"{flag(own.name)} {value}: choose one of {', '.join(choices)}")
             try:
                 if own.metadata["check"]:
-                    setattr(self, own.name, own.metadata["check"](value))
+                    setattr(self, own.name, own.metadata["check"](str(value)))
             except argparse.ArgumentTypeError as error:
                 raise ValueError(f"{flag(own.name)}: {error}") from None
         for stack in ("encoder", "decoder"):

@@ -51,9 +51,9 @@ def reason(error: BaseException, path: str) -> str:
     first = error
     while not isinstance(first, OSError) and first.__context__ is not None:
         first = first.__context__
-    said = first.strerror if isinstance(first, OSError) and first.strerror else str(error)
+    message = first.strerror if isinstance(first, OSError) and first.strerror else str(error)
     free = shutil.disk_usage(os.path.dirname(path) or ".").free
-    return f"{said.splitlines()[0]} ({free / 1e9:.1f} GB free)"
+    return f"{message.splitlines()[0]} ({free / 1e9:.1f} GB free)"
 
 
 def save_whole(save: Callable[..., Any]) -> Callable[..., Any]:
