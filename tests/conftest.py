@@ -3,8 +3,10 @@
 Also a prepared corpus and a trained model, made once, for the tests of the command line.
 """
 
+import contextlib
 import itertools
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +20,19 @@ os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.envir
 os.environ["VENV"] = sys.prefix
 sys.path[:0] = [str(PROJECT), str(PROJECT / "data-prep"), str(PROJECT / "tests")]
 pytest.register_assert_rewrite("beam_search")
+
+# What is most likely to be wrong after a change of the model runs first.
+FIRST = """
+    residual_attention model incremental_decoding sublayer_scaling several_processes features
+    pinned_checkpoint fast_decoding admin_profile training
+""".split()
+
+
+def pytest_collection_modifyitems(items):
+    """The model's own tests run first, so that a mistake shows within the first minute."""
+    order = {f"test_{name}": place for place, name in enumerate(FIRST)}
+    items.sort(key=lambda item: order.get(item.path.stem, len(order)))
+
 
 # Options that the trainings of the tests share. Updates of a few sentences, two narrow layers.
 TRAINING = """
@@ -80,12 +95,49 @@ def raw_corpus(tmp_path_factory) -> Path:
     return folder
 
 
+MERGES = 150
+
+
+def write_lines(path, lines):
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+
+
+def preprocess(text, folder):
+    """fairseq-preprocess, in this process, with one dictionary for both languages."""
+    from fairseq import options
+    from fairseq_cli import preprocess
+
+    line = ["--source-lang", "en", "--target-lang", "fr", "--joined-dictionary"]
+    line += [f"--{split}pref={text / split}" for split in ("train", "valid", "test")]
+    args = options.get_preprocessing_parser().parse_args([*line, "--destdir", str(folder)])
+    with contextlib.redirect_stdout(sys.stderr):
+        preprocess.main(args)
+
+
 @pytest.fixture(scope="session")
 def prepared(raw_corpus, tmp_path_factory) -> Path:
-    """The same, prepared by the script; a path with spaces."""
+    """The same, as our scripts prepare it, but without a shell; a path with spaces."""
+    from realformer_runtime.text.bpe_encoding import line_encoder
+    from realformer_runtime.text.bpe_learning import learn_merges
+    from realformer_runtime.text.byte_pair_encoding import count_words
+    from realformer_runtime.text.tokenization import line_tokenizer
+
     out = tmp_path_factory.mktemp("prepared") / "small corpus"
-    script = PROJECT / "data-prep/prepare-debian-en2fr.sh"
-    run(script, "--corpus", raw_corpus, "--out", out, "--bpe-merges", 150, "--jobs", 1)
+    shutil.copytree(raw_corpus, out / "raw")
+    for path in (out / "raw").iterdir():
+        tokenize = line_tokenizer(path.suffix[1:])
+        lines = path.read_text("utf-8").splitlines()
+        write_lines(out / "tok" / path.name, map(tokenize, lines))
+    tokenized = {path: path.read_text("utf-8").splitlines() for path in (out / "tok").iterdir()}
+    words = count_words(tokenized[out / "tok/train.en"] + tokenized[out / "tok/train.fr"])
+    pairs = learn_merges(words, MERGES)
+    write_lines(out / "code", ["#version: 0.2", *(f"{one} {other}" for one, other in pairs)])
+    encode = line_encoder(str(out / "code"))
+    for path, lines in tokenized.items():
+        write_lines(out / "bpe" / path.name, map(encode, lines))
+    preprocess(out / "bpe", out / "data-bin")
+    shutil.copy(out / "code", out / "data-bin/code")
     return out
 
 

@@ -5,7 +5,7 @@ import os
 import shutil
 
 import pytest
-from conftest import PROJECT, fails, run
+from conftest import MERGES, PROJECT, fails, run
 from fairseq.data import Dictionary, data_utils
 
 SCRIPT = PROJECT / "data-prep/prepare-debian-en2fr.sh"
@@ -14,6 +14,22 @@ FILES = [f"{split}.{lang}" for split in ("train", "valid", "test") for lang in (
 
 def lines(path):
     return path.read_text("utf-8").split("\n")[:-1]
+
+
+@pytest.fixture(scope="module")
+def scripted(raw_corpus, tmp_path_factory):
+    """What the script makes; a path with spaces."""
+    out = tmp_path_factory.mktemp("prepared by the script") / "small corpus"
+    script = PROJECT / "data-prep/prepare-debian-en2fr.sh"
+    run(script, "--corpus", raw_corpus, "--out", out, "--bpe-merges", MERGES, "--jobs", 1)
+    return out
+
+
+def test_the_script_makes_what_the_modules_make(scripted, prepared):
+    """The other tests use what conftest.py makes without a shell."""
+    for path in prepared.rglob("*"):
+        if path.is_file() and path.name != "preprocess.log":
+            assert path.read_bytes() == (scripted / path.relative_to(prepared)).read_bytes(), path
 
 
 def test_every_stage_has_the_lines_of_the_raw_text(prepared, raw_corpus):
@@ -45,10 +61,10 @@ def test_bpe_is_joint(prepared):
     assert (prepared / "data-bin/code").read_bytes() == (prepared / "code").read_bytes()
 
 
-def test_rerun_resumes(prepared, raw_corpus, tmp_path):
+def test_rerun_resumes(scripted, raw_corpus, tmp_path):
     """What is there stays, what is missing or was being written is made again, the same."""
     again = tmp_path / "again"
-    shutil.copytree(prepared, again)
+    shutil.copytree(scripted, again)
     (again / "tok/test.fr").unlink()
     (again / "bpe/valid.en").rename(again / "bpe/valid.en.tmp")
     (again / "bpe/valid.en.tmp").write_text("half a li")
@@ -58,7 +74,7 @@ def test_rerun_resumes(prepared, raw_corpus, tmp_path):
     assert (again / "tok/train.en").stat().st_mtime_ns == kept
     for stage in ("tok", "bpe"):
         for name in FILES:
-            assert lines(again / stage / name) == lines(prepared / stage / name)
+            assert lines(again / stage / name) == lines(scripted / stage / name)
 
 
 @pytest.fixture
@@ -99,8 +115,8 @@ def test_missing_file_is_named_and_put_right(corpus, raw_corpus, tmp_path):
         assert (tmp_path / "out/raw" / name).read_text("utf-8") == expected
 
 
-def test_other_options_for_the_same_folder_are_refused(raw_corpus, prepared):
-    error = fails(SCRIPT, "--corpus", raw_corpus, "--out", prepared, "--bpe-merges", 99)
+def test_other_options_for_the_same_folder_are_refused(raw_corpus, scripted):
+    error = fails(SCRIPT, "--corpus", raw_corpus, "--out", scripted, "--bpe-merges", 99)
     assert "--bpe-merges 150" in error and "--bpe-merges 99" in error
 
 
