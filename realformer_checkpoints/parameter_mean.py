@@ -2,10 +2,12 @@
 
 import copy
 import functools
-from typing import Callable, Dict, Optional, Sequence
+from typing import Callable, Dict, Hashable, Optional, Sequence
 
 import torch
 from torch import Tensor
+
+from .tied_tensors import storage_key
 
 PART = 1 << 19  # numbers that are averaged at a time
 
@@ -81,11 +83,11 @@ def average_models(
         after_each: called when ``PART`` numbers of a model have been read
     """
     result = copy.copy(models[-1])  # keeps the version numbers of the modules, see state_dict()
-    means: Dict[tuple, Tensor] = {}
+    means: Dict[Hashable, Tensor] = {}
     for key in result:
         tensors = [model[key] for model in models]
-        views = tuple((t.data_ptr(), t.shape, t.stride(), t.dtype) for t in tensors)
-        if views not in means:
-            means[views] = mean_in_parts(tensors, weights, after_each)
-        result[key] = means[views]
+        tied = tuple(map(storage_key, tensors))
+        if tied not in means:
+            means[tied] = mean_in_parts(tensors, weights, after_each)
+        result[key] = means[tied]
     return result

@@ -13,12 +13,14 @@ import re
 import sys
 import warnings
 import zipfile
-from typing import Any, Dict, Iterable, Iterator, Tuple
+from typing import Any, Dict, Hashable, Iterable, Iterator, Tuple
 
 import torch
 from torch import Tensor
 
 from realformer_runtime.command_line import UserError
+
+from .tied_tensors import storage_key
 
 NO_MODEL = "not a fairseq checkpoint, it has no model in it"
 MADV_DONTNEED = 4  # of Linux
@@ -87,7 +89,7 @@ def fault_of_model(model: Dict[str, Tensor], size: int) -> str:
     Args:
         size: of the file, in bytes
     """
-    views: Dict[tuple, int] = {}
+    lengths: Dict[Hashable, int] = {}
     for name, tensor in model.items():
         ordinary = type(tensor) in (Tensor, torch.nn.Parameter) and not tensor.is_nested
         ordinary = ordinary and tensor.layout == torch.strided and tensor.device.type == "cpu"
@@ -96,8 +98,8 @@ def fault_of_model(model: Dict[str, Tensor], size: int) -> str:
         length = math.prod(tensor.shape) * tensor.element_size()
         if length > tensor.untyped_storage().nbytes():
             return f"{name} is larger than what is stored of it"
-        views[tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype] = length
-    if sum(views.values()) > size:
+        lengths[storage_key(tensor)] = length
+    if sum(lengths.values()) > size:
         return "its tensors are larger than the file"
     return ""
 

@@ -6,6 +6,7 @@ from typing import Any, Dict, List, Optional
 from torch import Tensor
 
 from ..reading import stored_option
+from ..tied_tensors import storage_key
 from .markdown import NOT_RECORDED, listed, number, scalar, text
 
 STACKS = ("encoder", "decoder")
@@ -42,11 +43,11 @@ def is_realformer(state: Dict[str, Any]) -> bool:
 def count_parameters(state: Dict[str, Any]) -> int:
     """Numbers that were trained, tied ones once."""
     fixed_omega = stored_option(state, "model", "sublayer_scaling") == "deepnorm"
-    views = {}
+    counts = {}
     for name, tensor in state["model"].items():
         if not BUFFER.search(name) and not (fixed_omega and name.endswith(".omega")):
-            views[tensor.data_ptr(), tensor.shape, tensor.stride()] = tensor.numel()
-    return sum(views.values())
+            counts[storage_key(tensor)] = tensor.numel()
+    return sum(counts.values())
 
 
 def sizes(model: Dict[str, Tensor]) -> Dict[str, str]:
