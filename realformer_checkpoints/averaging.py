@@ -13,8 +13,8 @@ from typing import Any, Dict, List, Optional, Sequence
 from realformer_runtime.atomic_output import atomic_output
 from realformer_runtime.command_line import ArgumentParser, UserError, printable, run_main
 
-from .parameter_mean import PART, average_models
-from .reading import PageRelease, load_checkpoint
+from .parameter_mean import average_models
+from .reading import load_checkpoint
 from .safe_types import allow_fairseq_checkpoints
 from .selection import add_arguments, selected_checkpoints
 from .writing import write_checkpoint
@@ -59,10 +59,7 @@ def average_checkpoints(
     check_same_parameters(states, paths)
     dropped = ("last_optimizer_state", FILES, WEIGHTS)
     result = {key: value for key, value in states[-1].items() if key not in dropped}
-    models = [state["model"] for state in states]
-    # Of the files, as much as one model is kept in memory; more often costs time.
-    parts = 1 + sum(tensor.numel() for tensor in models[-1].values()) // PART
-    result["model"] = average_models(models, weights, PageRelease(paths, parts))
+    result["model"] = average_models([state["model"] for state in states], weights)
     result[FILES] = [os.path.basename(path) for path in paths]
     if weights is not None:
         result[WEIGHTS] = list(map(float, weights))

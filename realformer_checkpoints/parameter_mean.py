@@ -2,23 +2,17 @@
 
 import copy
 import functools
-from typing import Callable, Dict, Optional, Sequence
+from typing import Dict, Hashable, Optional, Sequence
 
 import torch
 from torch import Tensor
 
+from .tied_tensors import storage_key
+
 PART = 1 << 19  # numbers that are averaged at a time
 
 
-def nothing() -> None:
-    pass
-
-
-def mean(
-    tensors: Sequence[Tensor],
-    weights: Optional[Sequence[float]] = None,
-    after_each: Callable[[], None] = nothing,
-) -> Tensor:
+def mean(tensors: Sequence[Tensor], weights: Optional[Sequence[float]] = None) -> Tensor:
     """Element-wise mean in the type of the last tensor; integers are rounded down.
 
     Summed in float32 as in fairseq (float64 and integers in their own type), with ``weights`` in
@@ -27,11 +21,9 @@ def mean(
     Args:
         tensors: of one shape
         weights: one a tensor; by default all count the same
-        after_each: called when a tensor has been read
     """
     last = tensors[-1]
     if all(t.dtype == last.dtype and torch.equal(t, last) for t in tensors):
-        after_each()
         return last.clone()
     dtype = functools.reduce(torch.promote_types, (tensor.dtype for tensor in tensors))
     whole = not (dtype.is_floating_point or dtype.is_complex)
@@ -39,37 +31,28 @@ def mean(
     if weights is None:
         wide = torch.promote_types(dtype, torch.int64 if whole else torch.float32)
         total = tensors[0].to(wide, copy=True)
-        after_each()
         for tensor in tensors[1:]:
             total += tensor
-            after_each()
         return total.div_(len(tensors), rounding_mode=rounding).to(last.dtype)
     total = torch.zeros_like(last, dtype=torch.promote_types(dtype, torch.float64))
     for tensor, weight in zip(tensors, weights):
         total.add_(tensor, alpha=weight)
-        after_each()
     return total.div_(sum(weights), rounding_mode=rounding).to(last.dtype)
 
 
-def mean_in_parts(
-    tensors: Sequence[Tensor],
-    weights: Optional[Sequence[float]],
-    after_each: Callable[[], None],
-) -> Tensor:
+def mean_in_parts(tensors: Sequence[Tensor], weights: Optional[Sequence[float]]) -> Tensor:
     """``mean``, a few megabytes at a time: an embedding is a tenth of a model."""
     result = torch.empty_like(tensors[-1], memory_format=torch.contiguous_format)
     flat = [tensor.reshape(-1) for tensor in tensors]
     for start in range(0, result.numel(), PART):
         part = slice(start, start + PART)
-        result.view(-1)[part] = mean([tensor[part] for tensor in flat], weights, after_each)
+        result.view(-1)[part] = mean([tensor[part] for tensor in flat], weights)
     return result
 
 
 @torch.no_grad()
 def average_models(
-    models: Sequence[Dict[str, Tensor]],
-    weights: Optional[Sequence[float]] = None,
-    after_each: Callable[[], None] = nothing,
+    models: Sequence[Dict[str, Tensor]], weights: Optional[Sequence[float]] = None
 ) -> Dict[str, Tensor]:
     """Mean of every parameter, one parameter at a time.
 
@@ -78,14 +61,13 @@ def average_models(
     Args:
         models: state dictionaries with the same keys and shapes
         weights: one a model; by default all count the same
-        after_each: called when ``PART`` numbers of a model have been read
     """
     result = copy.copy(models[-1])  # keeps the version numbers of the modules, see state_dict()
-    means: Dict[tuple, Tensor] = {}
+    means: Dict[Hashable, Tensor] = {}
     for key in result:
         tensors = [model[key] for model in models]
-        views = tuple((t.data_ptr(), t.shape, t.stride(), t.dtype) for t in tensors)
-        if views not in means:
-            means[views] = mean_in_parts(tensors, weights, after_each)
-        result[key] = means[views]
+        tied = tuple(map(storage_key, tensors))
+        if tied not in means:
+            means[tied] = mean_in_parts(tensors, weights)
+        result[key] = means[tied]
     return result

@@ -5,7 +5,6 @@ optimizer, is never read.
 """
 
 import argparse
-import ctypes
 import math
 import os
 import pickle
@@ -13,22 +12,23 @@ import re
 import sys
 import warnings
 import zipfile
-from typing import Any, Dict, Iterable, Iterator, Tuple
+from typing import Any, Dict, Hashable
 
 import torch
 from torch import Tensor
 
 from realformer_runtime.command_line import UserError
 
+from .tied_tensors import storage_key
+
 NO_MODEL = "not a fairseq checkpoint, it has no model in it"
-MADV_DONTNEED = 4  # of Linux
-MAPPINGS = "/proc/self/maps"
 
 
 def load_checkpoint(path: str) -> Dict[str, Any]:
     """A checkpoint with its tensors left on the disk, mapped into memory.
 
-    Files from before torch 1.6 cannot be mapped and are read as a whole.
+    What has been used of it counts as resident memory, but the system takes that back as it does
+    with its cache of files. Files from before torch 1.6 cannot be mapped and are read as a whole.
 
     Raises:
         UserError: truncated, not a checkpoint, or it would have to run code to be loaded, or its
@@ -87,7 +87,7 @@ def fault_of_model(model: Dict[str, Tensor], size: int) -> str:
     Args:
         size: of the file, in bytes
     """
-    views: Dict[tuple, int] = {}
+    lengths: Dict[Hashable, int] = {}
     for name, tensor in model.items():
         ordinary = type(tensor) in (Tensor, torch.nn.Parameter) and not tensor.is_nested
         ordinary = ordinary and tensor.layout == torch.strided and tensor.device.type == "cpu"
@@ -96,8 +96,8 @@ def fault_of_model(model: Dict[str, Tensor], size: int) -> str:
         length = math.prod(tensor.shape) * tensor.element_size()
         if length > tensor.untyped_storage().nbytes():
             return f"{name} is larger than what is stored of it"
-        views[tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype] = length
-    if sum(views.values()) > size:
+        lengths[storage_key(tensor)] = length
+    if sum(lengths.values()) > size:
         return "its tensors are larger than the file"
     return ""
 
@@ -123,44 +123,3 @@ def stored_option(state: Dict[str, Any], group: str, name: str, default: Any = N
     if isinstance(options, argparse.Namespace):
         options = vars(options)
     return options.get(name, default) if isinstance(options, dict) else default
-
-
-def mapped_ranges(path: str) -> Iterator[Tuple[int, int]]:
-    """First address and length in bytes of each place where this process has mapped a file."""
-    if not os.path.exists(MAPPINGS):  # not Linux
-        return
-    target = os.path.realpath(path)
-    with open(MAPPINGS, encoding="utf-8", errors="surrogateescape") as file:
-        for line in file:
-            fields = line.rstrip("\n").split(maxsplit=5)
-            if fields[5:] == [target]:
-                start, end = (int(address, 16) for address in fields[0].split("-"))
-                yield start, end - start
-
-
-class PageRelease:
-    """Gives the memory of mapped files back to the system; what is used again is read again.
-
-    Pages of a mapped file count as memory of the process for as long as it is mapped: without this
-    an average of ten checkpoints would hold ten models in the end. Where the system does not tell
-    what is mapped, calling it does nothing. Tensors of the files must not have been written to.
-
-    Args:
-        paths: of the files
-        every: it is every so many calls that pages are released; each release costs time
-    """
-
-    def __init__(self, paths: Iterable[str], every: int = 1):
-        self.every = every
-        self.calls = 0
-        self.ranges = [found for path in set(paths) for found in mapped_ranges(path)]
-        if self.ranges:
-            self.madvise = ctypes.CDLL(None).madvise
-            self.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
-
-    def __call__(self) -> None:
-        self.calls += 1
-        if self.calls % self.every:
-            return
-        for start, length in self.ranges:
-            self.madvise(start, length, MADV_DONTNEED)

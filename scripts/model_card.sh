@@ -10,7 +10,7 @@
 #   --name NAME         of the model                        (default: architecture and languages)
 #   --licence ID        as model hubs write it, for example mit
 #   --template FILE     Markdown with fields such as $layers
-#                       (default: realformer_fairseq/evaluation/model_card.md)
+#                       (default: realformer_checkpoints/model_card/template.md)
 #   --output FILE       (default: standard output)
 #
 # Every figure comes from one of the files; what is in none of them is "not recorded". What only a
@@ -24,4 +24,4 @@
 set -euo pipefail
 # shellcheck source=scripts/lib/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
-run_module realformer_checkpoints.model_card.command "$@"
+run_module realformer_checkpoints.model_card "$@"

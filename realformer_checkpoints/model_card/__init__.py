@@ -1,1 +1,1 @@
-"""Scores of translations, each with its signature."""
+"""A model card: what the files of a training say about a model, in Markdown."""

@@ -1,75 +1,60 @@
-"""Put values from files into Markdown and YAML, so that nothing in them is taken for markup."""
+"""Values from files as Markdown in which nothing is taken for markup."""
 
-import json
 import os
 import re
 import shlex
-from typing import Any, Iterable, Optional, Sequence
+from typing import Any, Iterable, Sequence
 
 from realformer_runtime.command_line import printable
 
 NOT_RECORDED = "not recorded"
-LONGEST = 200  # characters of one value
-LARGEST = 10**18
+LONGEST, LARGEST = 200, 10**18  # characters of a value; number
 # Not the underscores inside a word, which are no markup: label_smoothed_cross_entropy.
 MARKUP = re.compile(
     r"[\\`*\[\]<>|~&#!$@{}]|(?<![^\W_])_|_(?![^\W_])|(?<=https):|(?<=http):|(?<=www)\."
 )
 
 
-def scalar(value: Any) -> Optional[str]:
-    """A text or a number on one line; None for anything else, and for what is empty."""
-    if isinstance(value, int) and abs(value) > LARGEST:
-        return None
+def one_line(value: Any) -> str:
+    """A text or a number on one line; empty for anything else."""
     if isinstance(value, float):
         value = f"{value:.10g}"
-    if not isinstance(value, (str, int)):
-        return None
+    if not isinstance(value, (str, int)) or (isinstance(value, int) and abs(value) > LARGEST):
+        return ""
     # What is not UTF-8 in a name or an argument is a lone surrogate here.
     line = printable(str(value)[: LONGEST + 1]).encode("utf-8", "replace").decode("utf-8").strip()
-    return (line if len(line) <= LONGEST else line[:LONGEST] + "…") or None
+    return line if len(line) <= LONGEST else line[:LONGEST] + "…"
 
 
-def text(value: Any) -> str:
-    """Markdown, on one line."""
-    line = scalar(value)
-    return NOT_RECORDED if line is None else MARKUP.sub(r"\\\g<0>", line)
+def escape_markdown(value: Any) -> str:
+    return MARKUP.sub(r"\\\g<0>", one_line(value)) or NOT_RECORDED
 
 
 def number(value: Any) -> str:
-    """With commas: ``7,647,232``."""
-    whole = isinstance(value, int) and not isinstance(value, bool) and abs(value) <= LARGEST
-    return f"{value:,}" if whole else text(value)
+    """A whole number with commas, ``7,647,232``; anything else as it is."""
+    return f"{value:,}" if type(value) is int and one_line(value) else escape_markdown(value)
 
 
-def code(value: Any) -> str:
-    """A code span."""
-    line = scalar(value)
-    return NOT_RECORDED if line is None else "`{}`".format(line.replace("`", "'"))
+def code_span(value: Any) -> str:
+    return "`{}`".format(one_line(value).replace("`", "'")) if one_line(value) else NOT_RECORDED
 
 
-def base_name(path: Any) -> Optional[str]:
-    """Of a file or folder; the rest of a path is about somebody's machine."""
-    return os.path.basename(path.rstrip("/")) or None if isinstance(path, str) else None
+def shell_quote(value: Any) -> str:
+    """A word of a command; a name that starts with a dash is no option."""
+    return shlex.quote(re.sub("^-", "./-", one_line(value) or NOT_RECORDED))
 
 
-def word(value: Any) -> str:
-    """An argument in a command for a shell; a name that starts with a dash is no option."""
-    line = scalar(value) or NOT_RECORDED
-    return shlex.quote(f"./{line}" if line.startswith("-") else line)
+def base_name(path: Any) -> str:
+    """The last part of a path; the rest is about somebody's machine."""
+    return os.path.basename(path.rstrip("/")) if isinstance(path, str) else ""
 
 
-def yaml_string(value: Any) -> str:
-    """In double quotes: unquoted, Norwegian (``no``) would be false."""
-    return json.dumps(scalar(value) or NOT_RECORDED, ensure_ascii=False)
+def listed(parts: Iterable[str]) -> str:
+    """What is known of several things, with commas between."""
+    return ", ".join(filter(None, parts)) or NOT_RECORDED
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Of cells that are Markdown already."""
+    """A table of cells that are Markdown already."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-
-
-def listed(parts: Iterable[Optional[str]]) -> str:
-    """What is known of several things, comma-separated."""
-    return ", ".join(part for part in parts if part) or NOT_RECORDED

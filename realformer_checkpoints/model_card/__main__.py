@@ -1,0 +1,155 @@
+"""Write a model card: what the files of a training say about it, in the order of a template.
+
+The headings are those of Mitchell et al. 2019 (arXiv 1810.03993), as far as they make sense for
+translation; the head of the file is what model hubs read. Nothing is guessed: what no file says is
+"not recorded", and what only a person can know is left for one to fill in.
+"""
+
+import json
+import os
+import string
+from pathlib import Path
+from typing import Dict, Optional
+
+from realformer_runtime.atomic_output import atomic_output
+from realformer_runtime.command_line import ArgumentParser, UserError, run_main
+from realformer_runtime.installed_versions import installed_versions
+
+from ..reading import load_checkpoint
+from ..safe_types import allow_fairseq_checkpoints
+from .checkpoint_facts import CheckpointFacts
+from .file_facts import data_facts, log_facts, score_facts
+from .markdown import NOT_RECORDED, base_name, code_span, escape_markdown, one_line, shell_quote
+
+PROGRAM = "model_card.sh"
+HERE = Path(__file__).parent
+# Entries of references.bib by what --sublayer-scaling starts with.
+SCALING = {"admin": "liu-etal-2020-understanding", "deepnorm": "wang-etal-2022-deepnet"}
+FROM_OPTIONAL_FILES = "dictionaries segmentation splits evaluation speed gpus validation".split()
+USAGE = string.Template("""\
+With realformer_fairseq, text in, text out:
+
+```bash
+echo 'A sentence.' | scripts/translate.sh --checkpoint $checkpoint --data $data \\
+  --source-lang $source --target-lang $target
+```
+
+With fairseq, a test set that was prepared like the training set:
+
+```bash
+fairseq-generate $data --path $checkpoint $plugin\\
+  --source-lang $source --target-lang $target --remove-bpe --required-batch-size-multiple 1
+```
+
+Where the training data is from `data-prep/prepare-wmt14en2*.sh`, `translate.sh` needs `--moses`.\
+""")
+
+
+def front_matter(model: CheckpointFacts, licence: Optional[str]) -> str:
+    """YAML. A key whose value is not known is left out: hubs refuse other words there."""
+    codes = model.languages or "-".join(model.language_pairs).split("-")
+    values = {
+        "language": [*filter(None, dict.fromkeys(codes))],
+        "license": one_line(licence),
+        "library_name": "fairseq",
+        "pipeline_tag": "translation",
+        "tags": ["translation"] + ["realformer"] * model.is_realformer,
+    }
+    # JSON is YAML, and quoted: Norwegian (no) would be false otherwise.
+    known = {key: json.dumps(value, ensure_ascii=False) for key, value in values.items() if value}
+    return "\n".join(f"{key}: {value}" for key, value in known.items())
+
+
+def usage(model: CheckpointFacts, checkpoint: str, data: str) -> str:
+    """Commands, for the folder in which checkpoint and data are."""
+    if not model.languages:
+        return "*To be filled in by whoever publishes this model: it is not for one language pair.*"
+    words = [base_name(checkpoint), data, *model.languages]
+    plugin = "--user-dir realformer_fairseq " * model.is_realformer
+    names = ("checkpoint", "data", "source", "target")
+    return USAGE.substitute(dict(zip(names, map(shell_quote, words))), plugin=plugin)
+
+
+def citation(model: CheckpointFacts) -> str:
+    scaling = model.line("model", "sublayer_scaling").split("-")[0]
+    keys = ["ott-etal-2019-fairseq", SCALING.get(scaling)]
+    if model.is_realformer and model.line("model", "residual_attention") != "none":
+        keys.append("he-etal-2021-realformer")
+    entries = (HERE / "references.bib").read_text("utf-8").strip().split("\n\n")
+    return "\n\n".join(entry for entry in entries if any(f"{{{key}," in entry for key in keys))
+
+
+def fields(args) -> Dict[str, str]:
+    """Every field that a template may have, as Markdown."""
+    model = CheckpointFacts(load_checkpoint(args.checkpoint))
+    found = dict.fromkeys(FROM_OPTIONAL_FILES, NOT_RECORDED)
+    folder = base_name(model.option("task", "data"))
+    if args.data is not None:
+        if not Path(args.data).is_dir():
+            raise UserError(f"--data {args.data}: no such folder")
+        folder = base_name(os.path.abspath(args.data))
+        if model.languages:
+            found.update(data_facts(Path(args.data), model.languages, model.embedding_rows()))
+    if args.scores is not None:
+        found.update(score_facts(args.scores))
+    if args.log is not None:
+        found.update(log_facts(args.log))
+    name = args.name or ", ".join(filter(None, [model.architecture, *model.language_pairs]))
+    return {
+        **found,
+        **model.model_fields(),
+        **model.training_fields(),
+        "front_matter": front_matter(model, args.licence),
+        "name": escape_markdown(name),
+        "licence": escape_markdown(args.licence),
+        "data": code_span(folder),
+        "usage": usage(model, args.checkpoint, folder or "data-bin"),
+        "versions": "\n".join(f"* {escape_markdown(line)}" for line in installed_versions()),
+        "citation": citation(model),
+    }
+
+
+def fill(path: str, values: Dict[str, str]) -> str:
+    """A template with ``$field`` or ``${field}`` filled in; a dollar sign is ``$$`` there.
+
+    Raises:
+        UserError: a field that there is not, a dollar sign alone, or no text
+    """
+    try:
+        return string.Template(Path(path).read_text("utf-8")).substitute(values)
+    except UnicodeDecodeError:
+        reason = "not UTF-8"
+    except KeyError as error:
+        reason = f"there is no field ${error.args[0]}, only {', '.join(sorted(values))}"
+    except ValueError as error:
+        reason = f"{error} (write $$ for a dollar sign)"
+    raise UserError(f"--template {path}: {reason}")
+
+
+def parse_args():
+    parser = ArgumentParser(prog=PROGRAM, description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--checkpoint", required=True, metavar="FILE", help="trained or averaged")
+    add("--data", metavar="DIR", help="what fairseq-preprocess wrote")
+    add("--scores", metavar="FILE", help="what score_bleu.sh --json wrote")
+    add("--log", metavar="FILE", help="what fairseq-train logged")
+    add("--name", help="of the model")
+    add("--licence", help="as hubs write it, for example mit")
+    add("--template", metavar="FILE", default=str(HERE / "template.md"), help="of your own")
+    add("--output", metavar="FILE", help="default: standard output")
+    return parser.parse_args()
+
+
+def main() -> None:
+    args = parse_args()
+    allow_fairseq_checkpoints()
+    card = fill(args.template, fields(args))
+    if args.output is None:
+        print(card, end="")
+        return
+    with atomic_output(args.output) as temporary:
+        temporary.write_text(card, "utf-8")
+
+
+if __name__ == "__main__":
+    run_main(main, PROGRAM)

@@ -1,0 +1,198 @@
+"""What a checkpoint says about its model and training, as fields of a model card."""
+
+import math
+import re
+from datetime import timedelta
+from typing import Any, Dict, List
+
+from realformer_runtime.command_line import flag
+
+from ..averaging import FILES, WEIGHTS, are_all, lines_about
+from ..reading import stored_option
+from ..tied_tensors import storage_key
+from .markdown import NOT_RECORDED, base_name, code_span, escape_markdown, listed, number, one_line
+
+BUFFER = re.compile(r"(^|\.)(version|_float_tensor)$")
+LANGUAGE = re.compile(r"[A-Za-z0-9][\w@.-]{0,30}")  # also part of the names of files
+LANGUAGE_PAIR = re.compile(r"[A-Za-z]\w{0,9}-[A-Za-z]\w{0,9}")
+CENTURY = 3e9  # seconds
+MOST_FILES = 50  # of an average are named
+STACKS = "{{encoder_{0}}} in the encoder, {{decoder_{0}}} in the decoder"
+TIED = {"False": "not tied", "True": "one table for target and output"}
+PRECISIONS = {"amp": "automatic mixed precision", "bf16": "bfloat16", "fp16": "float16"}
+
+
+class CheckpointFacts:
+    """What is in the state that ``load_checkpoint`` returns."""
+
+    def __init__(self, state: Dict[str, Any]):
+        self.state = state
+        self.architecture = self.line("model", "arch") or self.line("model", "_name")
+        # Whether this plugin is needed to load it, rather than fairseq alone.
+        own = self.option("model", "residual_attention") is not None
+        self.is_realformer = own or "realformer" in self.architecture
+        pair = [self.option("task", side) for side in ("source_lang", "target_lang")]
+        one = all(isinstance(lang, str) and LANGUAGE.fullmatch(lang) for lang in pair)
+        pairs = self.option("task", "lang_pairs")  # of a multilingual model
+        several = LANGUAGE_PAIR.findall(pairs) if isinstance(pairs, str) else []
+        self.languages: List[str] = pair if one else []  # empty if it is not for one pair
+        self.language_pairs = ["-".join(pair)] if one else several
+
+    def option(self, group: str, name: str) -> Any:
+        """An option of the training; ``_name`` is the kind of optimizer, criterion and so on."""
+        older = name == "_name" and not isinstance(self.state.get("cfg"), dict)
+        return stored_option(self.state, group, group if older else name)
+
+    def line(self, group: str, name: str) -> str:
+        return one_line(self.option(group, name))
+
+    def numbers(self, group: str, name: str) -> List[Any]:
+        """Of an option that has a number for each epoch, often one."""
+        value = self.option(group, name)
+        values = value if isinstance(value, (list, tuple)) else [value]
+        return [x for x in values if isinstance(x, (int, float))]
+
+    def described(self, group: str, description: str) -> str:
+        """``betas {adam_betas}, ...`` with the options' values, without what is not recorded."""
+        parts = re.findall(r"([^{]*){(\w+)}([^,]*)(?:, )?", description)
+        return listed(
+            before + number(self.option(group, name)) + after
+            for before, name, after in parts
+            if self.line(group, name)
+        )
+
+    def embedding_rows(self) -> List[Any]:
+        """Of encoder and decoder; None where embeddings are adaptive."""
+        names = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
+        tables = [self.state["model"].get(name) for name in names]
+        return [None if table is None or not table.dim() else table.size(0) for table in tables]
+
+    def count_parameters(self) -> int:
+        """Numbers that were trained, tied ones once."""
+        fixed_omega = self.line("model", "sublayer_scaling") == "deepnorm"
+        trained = {
+            storage_key(tensor): tensor.numel()
+            for name, tensor in self.state["model"].items()
+            if not BUFFER.search(name) and not (fixed_omega and name.endswith(".omega"))
+        }
+        return sum(trained.values())
+
+    def model_fields(self) -> Dict[str, str]:
+        def model(description: str) -> str:
+            return self.described("model", description)
+
+        norms = model(STACKS.format("normalize_before"))
+        residual = model("{residual_attention}, in {residual_chains}")
+        chains = self.is_realformer and not residual.startswith("none")
+        tied = TIED.get(self.line("model", "share_decoder_input_output_embed"), NOT_RECORDED)
+        if self.option("model", "share_all_embeddings") is True:
+            tied = "one table for source, target and output"
+        return {
+            "architecture": escape_markdown(self.architecture),
+            "languages": escape_markdown(", ".join(self.language_pairs)),
+            "layers": model(STACKS.format("layers")),
+            "width": model(STACKS.format("embed_dim")),
+            "ffn": model(STACKS.format("ffn_embed_dim")),
+            "heads": model(STACKS.format("attention_heads")),
+            "normalisation": norms.replace("False", "Post-LN").replace("True", "Pre-LN"),
+            "residual_attention": re.sub(",(?! )", ", ", residual) if chains else "none",
+            "sublayer_scaling": model("{sublayer_scaling}") if self.is_realformer else "none",
+            "activation": model("{activation_fn}"),
+            "embeddings": tied,
+            "parameters": number(self.count_parameters()),
+            "longest": model(
+                "{max_source_positions} subwords of source, "
+                "{max_target_positions} subwords of target"
+            ),
+        }
+
+    def batch(self) -> str:
+        """The most tokens or sentences of an update, with the arithmetic."""
+        tokens, sentences = (self.option("dataset", x) for x in ("max_tokens", "batch_size"))
+        limit, unit = (tokens, "tokens") if isinstance(tokens, int) else (sentences, "sentences")
+        batches = self.numbers("optimization", "update_freq")
+        world = self.option("distributed_training", "distributed_world_size")
+        factors, most = [limit, *batches, world], ""
+        if len(batches) == 1 and all(isinstance(x, int) for x in factors):
+            most = f" = at most {number(math.prod(factors))} {unit}"
+        words = f"{number(limit)} {unit} x {listed(map(number, batches))} batches"
+        return f"{words} x {number(world)} processes{most}" if one_line(limit) else NOT_RECORDED
+
+    def precision(self) -> str:
+        for kind, words in PRECISIONS.items():
+            for name in (f"memory_efficient_{kind}", kind):
+                if self.option("common", name) is True:
+                    return f"{words} ({flag(name)})"
+        return "float32" if self.line("common", "fp16") else NOT_RECORDED
+
+    def start(self) -> str:
+        """Whose parameters the training started from."""
+        names = ("finetune_from_model", "restore_file")
+        tuned, restored = (base_name(self.option("checkpoint", name)) for name in names)
+        if not tuned and restored in ("", "checkpoint_last.pt"):
+            return "random" if restored else NOT_RECORDED
+        return code_span(tuned or restored)
+
+    def average(self) -> str:
+        """Files that the parameters are the mean of."""
+        files, weights = self.state.get(FILES), self.state.get(WEIGHTS)
+        if files is None:
+            return "no average"
+        if not are_all(files, str) or not (weights is None or are_all(weights, float)):
+            return NOT_RECORDED
+        names = lines_about([base_name(name) for name in files[:MOST_FILES]], weights)
+        more = f" and {len(files) - MOST_FILES} more" if len(files) > MOST_FILES else ""
+        return f"mean of {len(files)}: {', '.join(map(code_span, names))}{more}"
+
+    def progress(self) -> Dict[str, str]:
+        """How far the training was; of an average, that of its last file."""
+        history = self.state.get("optimizer_history") or [{}]
+        extra = self.state.get("extra_state") or {}
+        iterator = extra.get("train_iterator")
+        iterator = iterator if isinstance(iterator, dict) else {}
+        epoch, batches = iterator.get("epoch"), iterator.get("iterations_in_epoch")
+        epochs = NOT_RECORDED
+        if isinstance(epoch, int) and isinstance(batches, int):
+            rest = f" and {number(batches)} batches of the next" if batches else ""
+            epochs = f"{number(epoch - 1)} whole ones{rest}"
+        seconds, best = extra.get("previous_training_time"), one_line(extra.get("best"))
+        timed = isinstance(seconds, (int, float)) and 0 <= seconds < CENTURY
+        metric = self.described("checkpoint", "{best_checkpoint_metric}")
+        return {
+            "updates": number(history[-1].get("num_updates")),
+            "epochs": epochs,
+            "time": f"{timedelta(seconds=round(seconds))} (h:mm:ss)" if timed else NOT_RECORDED,
+            "best": f"{escape_markdown(best)} ({metric})" if best else NOT_RECORDED,
+        }
+
+    def training_fields(self) -> Dict[str, str]:
+        say = self.described
+        processes = say("distributed_training", "{distributed_world_size}")
+        on_cpus = self.option("common", "cpu") is True
+        unclipped = self.line("optimization", "clip_norm") == "0"
+        return {
+            "optimizer": say(
+                "optimizer",
+                "{_name}, betas {adam_betas}, epsilon {adam_eps}, weight decay {weight_decay}",
+            ),
+            "clipping": "none" if unclipped else say("optimization", "{clip_norm}"),
+            "learning_rate": listed(map(number, self.numbers("optimization", "lr"))),
+            "schedule": say(
+                "lr_scheduler",
+                "{_name}, total updates {total_num_update}, power {power}, end {end_learning_rate}",
+            ),
+            "warmup": say("lr_scheduler", "{warmup_updates}"),
+            "batch": self.batch(),
+            "processes": processes + ", on CPUs (--cpu)" * on_cpus,
+            "loss": say("criterion", "{_name}, label smoothing {label_smoothing}"),
+            "dropout": say(
+                "model",
+                "{dropout} (residual), {attention_dropout} (attention), "
+                "{activation_dropout} (activation)",
+            ),
+            "precision": self.precision(),
+            "seed": escape_markdown(self.option("common", "seed")),
+            "start": self.start(),
+            "average": self.average(),
+            **self.progress(),
+        }

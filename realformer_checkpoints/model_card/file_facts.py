@@ -1,0 +1,143 @@
+"""What a prepared corpus, a log and scores say, as fields of a model card."""
+
+import json
+import os
+import re
+from collections import Counter
+from pathlib import Path
+from statistics import median
+from typing import Any, Dict, List, Optional, Tuple
+
+import numpy
+
+from realformer_runtime.command_line import UserError
+
+from ..training_log import log_lines, read_curves, read_gpus, read_speeds
+from .markdown import NOT_RECORDED, code_span, escape_markdown, listed, number, table
+
+SPECIAL_SYMBOLS = 4  # of fairseq's dictionary: <s>, <pad>, </s>, <unk>
+# How fairseq's indices start: magic, version and type, then the number of sentences.
+INDEX = re.compile(rb"MMIDIDX\0\0.{9}(.{8})", re.S)
+
+
+def counts(path: Path) -> Tuple[Optional[int], Optional[int]]:
+    """Sentences and subwords, from an index ``.idx`` of fairseq; None from anything else."""
+    if not path.is_file():
+        return None, None
+    with open(path, "rb") as file:
+        found = INDEX.match(file.read(26))
+        sentences = int.from_bytes(found[1], "little") if found else 0
+        if not found or os.fstat(file.fileno()).st_size < 26 + 4 * sentences:
+            return None, None
+        return sentences, int(numpy.fromfile(file, "<i4", sentences).sum(dtype="int64"))
+
+
+def count_lines(path: Path, without: str) -> int:
+    """Lines of a file but for those that match an expression."""
+    with open(path, "rb") as file:
+        return sum(not re.search(without.encode(), line) for line in file)
+
+
+def splits(folder: Path, langs: List[str]) -> str:
+    """A table of the sentences and subwords of each split."""
+    rows = {}
+    for pair in ("-".join(langs), "-".join(reversed(langs))):
+        for index in sorted(folder.glob(f"*.{pair}.{langs[0]}.idx")):
+            split = index.name.split(".")[0]
+            pairs, source = counts(index)
+            _, target = counts(index.with_name(f"{split}.{pair}.{langs[1]}.idx"))
+            rows[split] = [escape_markdown(split), *map(number, (pairs, source, target))]
+    order = dict.fromkeys([*filter(rows.get, ("train", "valid", "test")), *rows])
+    header = ["split", "sentence pairs", *(f"subwords, {escape_markdown(x)}" for x in langs)]
+    return table(header, map(rows.get, order)) if rows else NOT_RECORDED
+
+
+def data_facts(folder: Path, langs: List[str], entries: List[Optional[int]]) -> Dict[str, str]:
+    """Dictionaries, byte pair encoding and splits of what fairseq-preprocess wrote.
+
+    Args:
+        langs: source and target
+        entries: of the model for each of them, None if it does not tell
+
+    Raises:
+        UserError: there is no dictionary, or another than the model was trained with
+    """
+    dictionaries = []
+    for lang, expected in zip(langs, entries):
+        name = f"dict.{lang}.txt"
+        if not (folder / name).is_file():
+            raise UserError(f"--data {folder}: there is no {name} in it")
+        size = SPECIAL_SYMBOLS + count_lines(folder / name, r"#fairseq:overwrite\s*$")
+        if expected not in (size, None):
+            model = f"the model of --checkpoint {expected}"
+            raise UserError(f"--data {folder}: {name} has {size} entries, {model}")
+        dictionaries.append(f"{number(size)} entries ({escape_markdown(lang)})")
+    bpe = NOT_RECORDED
+    if (folder / "code").is_file():
+        merges = number(count_lines(folder / "code", "^#version"))
+        bpe = f"byte pair encoding of subword-nmt, {merges} merges ({code_span('code')})"
+    return {
+        "dictionaries": listed(dictionaries),
+        "segmentation": bpe,
+        "splits": splits(folder, langs),
+    }
+
+
+def log_facts(path: str) -> Dict[str, str]:
+    """Speed, GPUs and validation from the log of fairseq-train.
+
+    Raises:
+        UserError: none of it is in the file
+    """
+    lines = list(log_lines(path))
+    curves, speeds, gpus = read_curves(lines), read_speeds(lines), read_gpus(lines)
+    del curves["train"]
+    if not speeds and not curves and not gpus:
+        raise UserError(f"--log {path}: no log of fairseq-train (--log-format simple)")
+    validation = []
+    for subset, curve in curves.items():
+        (update, best), (end, last) = min(curve, key=lambda point: point[1]), curve[-1]
+        lowest = f"{escape_markdown(subset)}: best {best:g} after {number(update)} updates"
+        validation.append(f"{lowest}, last {last:g} after {number(end)}")
+    names = Counter(map(escape_markdown, gpus.values()))
+    return {
+        "speed": f"{median(speeds):,.0f}" if speeds else NOT_RECORDED,
+        "gpus": listed(f"{count} x {name}" for name, count in names.items()),
+        "validation": "; ".join(validation) or NOT_RECORDED,
+    }
+
+
+def measures(figures: Any) -> Dict[str, Any]:
+    """Score and signature by measure; empty if there are none."""
+    found = figures.items() if isinstance(figures, dict) else ()
+    pairs = {k: (v.get("score"), v.get("signature")) for k, v in found if isinstance(v, dict)}
+    return {k: v for k, v in pairs.items() if tuple(map(type, v)) == (float, str)}
+
+
+def score_facts(path: str) -> Dict[str, str]:
+    """Scores with their signatures, and a table by domain if there is one.
+
+    Raises:
+        UserError: no scores of one system
+    """
+    try:
+        figures = json.loads(Path(path).read_text("utf-8"))
+    except (ValueError, RecursionError):  # also what is not UTF-8
+        raise UserError(f"--scores {path}: not a JSON file") from None
+    if isinstance(figures, dict) and "systems" in figures:
+        raise UserError(f"--scores {path}: scores of several systems; score this model alone")
+    if not measures(figures):
+        raise UserError(f"--scores {path}: no scores in it, as score_bleu.sh --json writes them")
+    language = escape_markdown(figures.get("lang"))
+    lines = [f"{number(figures.get('lines'))} lines, target language {language}:", ""]
+    for name, (score, signature) in measures(figures).items():
+        lines.append(f"* {escape_markdown(name)} {score:.1f}, signature {code_span(signature)}")
+    domains = figures.get("domains")
+    rows = [
+        [escape_markdown(name), number(row["lines"]), f"{measures(row)['sacreBLEU'][0]:.1f}"]
+        for name, row in (domains.items() if isinstance(domains, dict) else ())
+        if "sacreBLEU" in measures(row)
+    ]
+    if rows:
+        lines += ["", table(["domain", "lines", "sacreBLEU"], rows)]
+    return {"evaluation": "\n".join(lines)}
