@@ -90,6 +90,7 @@ STRANGE_TENSORS = {
 }
 NUMBERS = torch.arange(2000.0)
 OTHER_KINDS = {
+    "no model": {"model": None},
     "names that are numbers": {"model": {1: torch.ones(1)}},
     "parameters without names": {"model": [torch.ones(1)]},
     "a number for a parameter": {"model": {"w": view((2,), (1,)), "v": 3}},
