@@ -1,5 +1,6 @@
 """Commands of the package, run in the process of the test."""
 
+import io
 import sys
 from unittest import mock
 
@@ -19,3 +20,18 @@ def error_of(module, *arguments):
         except SystemExit as stop:
             return stop.code
     return None
+
+
+def outcome(module, *arguments, text=b""):
+    """Run ``module.main`` with ``text`` as its standard input.
+
+    Returns:
+        the error message, or None on success; standard output, in bytes; standard error
+    """
+    streams = [io.TextIOWrapper(io.BytesIO(content), "utf-8") for content in (text, b"", b"")]
+    with mock.patch.multiple(sys, **dict(zip(("stdin", "stdout", "stderr"), streams))):
+        error = error_of(module, *arguments)
+        for stream in streams[1:]:
+            stream.flush()
+    out, err = (stream.buffer.getvalue() for stream in streams[1:])
+    return error, out, err.decode("utf-8", "replace")

@@ -1,15 +1,18 @@
-"""Checkpoints and archives that someone has made to do harm, or that are damaged."""
+"""Files that are damaged, or that someone has made to do harm."""
 
+import gzip
 import io
 import os
+import runpy
+import shutil
 import subprocess
 import tarfile
-import zipfile
 from collections import OrderedDict
 
 import numpy
 import torch
 from checkpoint_files import fairseq_state, random_model
+from models import arguments, build
 
 
 class Calls:
@@ -22,63 +25,45 @@ class Calls:
         return self.reduced
 
 
-def attacks(marker):
-    """Ways to make a file, by what the refusal has to name."""
-    code = f"open({str(marker)!r}, 'w').close()"
-    return {
-        "posix.system": Calls(os.system, f"touch '{marker}'"),
-        "Popen": Calls(subprocess.Popen, ["touch", str(marker)]),
-        "exec": Calls(exec, code),
-        "eval": Calls(eval, f"exec({code!r})"),
-        "runpy.run_path": Calls(__import__("runpy").run_path, str(marker)),
-    }
-
-
-# Each puts the attack where fairseq has something of its own.
-PLACES = {
-    "args": lambda state, attack: state.update(args=attack),
-    "cfg": lambda state, attack: state["cfg"].update(common=attack),
-    "extra_state": lambda state, attack: state["extra_state"].update(best=[{"a": attack}]),
-    "model": lambda state, attack: state["model"].update({"encoder.version": attack}),
-    "object array": lambda state, attack: state["extra_state"].update(
-        best=numpy.array([attack], dtype=object)
-    ),
+# In the current folder, where a test sees it.
+CODE = "open('marker', 'w').close()"
+# By what the refusal has to name.
+ATTACKS = {
+    "posix.system": Calls(os.system, "touch marker"),
+    "Popen": Calls(subprocess.Popen, ["touch", "marker"]),
+    "exec": Calls(exec, CODE),
+    "eval": Calls(eval, f"exec({CODE!r})"),
+    "runpy.run_path": Calls(runpy.run_path, "marker"),
 }
+# Each puts a value where fairseq has something of its own.
+PLACES = {
+    "args": lambda state, value: state.update(args=value),
+    "cfg": lambda state, value: state["cfg"].update(common=value),
+    "extra_state": lambda state, value: state["extra_state"].update(best=[{"a": value}]),
+    "model": lambda state, value: state["model"].update({"encoder.version": value}),
+    "array": lambda state, value: state["extra_state"].update(best=numpy.array([value], object)),
+}
+POINTER = (0x4141414141).to_bytes(8, "little")  # an address that nobody may look at
+FLOAT, OBJECT = Calls(numpy.dtype, "f8"), Calls(numpy.dtype, "O8")
+FIELDS = (3, "<", None, ("a",), {"a": (Calls(numpy.dtype, "O"), 0)}, 8, 8, 0)
 
 
-def write_attack(path, attack, place, new_format=True):
-    state = fairseq_state(random_model(1))
-    PLACES[place](state, attack)
-    torch.save(state, path, _use_new_zipfile_serialization=new_format)
-    return path
+def array(shape, dtype, data):
+    """What the pickle of an array says, whatever that is."""
+    reconstruct, state = numpy.zeros(1).__reduce__()[0], (1, shape, dtype, False, data)
+    return Calls(reconstruct, numpy.ndarray, (0,), b"b", state=state)
 
 
-def _pointer() -> bytes:
-    """An address that nobody may look at."""
-    return (0x4141414141).to_bytes(8, "little")
-
-
-def pointer_arrays():
-    """numpy arrays whose pickles make Python objects of any address."""
-    fields = (3, "<", None, ("a",), {"a": (Calls(numpy.dtype, "O"), 0)}, 8, 8, 0)
-    number = Calls(numpy.dtype, "f8", False, True, state=fields)
-    reconstruct = numpy.zeros(1).__reduce__()[0]
-    empty = (numpy.ndarray, (0,), b"b")
-    return {
-        "buffer": Calls(numpy.ndarray, (1,), "O", _pointer()),
-        "record": Calls(numpy.ndarray, (1,), [("a", "O")], _pointer()),
-        "fields": Calls(reconstruct, *empty, state=(1, (1,), number, False, _pointer())),
-        "objects": Calls(
-            reconstruct, *empty, state=(1, (1,), Calls(numpy.dtype, "O8"), False, [1.0])
-        ),
-        "too short": Calls(
-            reconstruct, *empty, state=(1, (9,), Calls(numpy.dtype, "f8"), False, _pointer())
-        ),
-        "negative": Calls(
-            reconstruct, *empty, state=(1, (-1, -1), Calls(numpy.dtype, "f8"), False, _pointer())
-        ),
-        "no type": Calls(numpy.float64(0).__reduce__()[0], "f8", _pointer()),
-    }
+# numpy arrays whose pickles make Python objects of any address.
+POINTER_ARRAYS = {
+    "buffer": Calls(numpy.ndarray, (1,), "O", POINTER),
+    "record": Calls(numpy.ndarray, (1,), [("a", "O")], POINTER),
+    "fields": array((1,), Calls(numpy.dtype, "f8", False, True, state=FIELDS), POINTER),
+    "objects": array((1,), OBJECT, [1.0]),
+    "too short": array((9,), FLOAT, POINTER),
+    "negative": array((-1, -1), FLOAT, POINTER),
+    "no type": Calls(numpy.float64(0).__reduce__()[0], "f8", POINTER),
+}
 
 
 def view(size, stride, offset=0):
@@ -103,77 +88,109 @@ STRANGE_TENSORS = {
     "quantised": lambda: torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8),
     "nested": lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]),
 }
+NUMBERS = torch.arange(2000.0)
+OTHER_KINDS = {
+    "no model": {"model": None},
+    "names that are numbers": {"model": {1: torch.ones(1)}},
+    "parameters without names": {"model": [torch.ones(1)]},
+    "a number for a parameter": {"model": {"w": view((2,), (1,)), "v": 3}},
+    "a list for extra_state": {"extra_state": []},
+    "a history of numbers": {"optimizer_history": [3]},
+    "a history with names": {"optimizer_history": {"a": 1}},
+    # A small file that would fill memory and disk, one view of the same numbers after the other.
+    "many views": {"model": {f"w{start}": NUMBERS[start:] for start in range(1000)}},
+}
 
 
-def damaged_checkpoints(folder):
-    """Files that are no checkpoints, by name."""
-    whole = io.BytesIO()
-    torch.save(fairseq_state(random_model(1)), whole)
-    old = io.BytesIO()
-    torch.save(fairseq_state(random_model(1)), old, _use_new_zipfile_serialization=False)
-    contents = {
-        "empty": b"",
-        "text": b"no checkpoint\n",
-        "zip magic": b"PK\x03\x04",
-        "zeros": bytes(5000),
-        "pickle": b"\x80\x02}q\x00.",
-        "stop": b".",
-    }
-    for name, content in (("zip", whole.getvalue()), ("old", old.getvalue())):
-        for part in (1, 2, 3):
-            contents[f"{name} cut after {part} quarters"] = content[: len(content) * part // 4]
-    for name, content in contents.items():
+def saved(place=None, value=(), zipped=True):
+    """The bytes of a checkpoint with a value in some place, or with other values in its state."""
+    state, file = fairseq_state(random_model(1)), io.BytesIO()
+    PLACES.get(place, dict.update)(state, value)
+    torch.save(state, file, _use_new_zipfile_serialization=zipped)
+    return file.getvalue()
+
+
+OMEGA = {"sublayer_scaling": "admin-analytic"}
+SETTINGS = {"model": arguments(**OMEGA), "checkpoint": {"maximize_best_checkpoint_metric": False}}
+WHOLE = {"zip": saved(), "legacy": saved(zipped=False)}
+LOG = """1 | INFO | train_inner | epoch 001: 1 / 2 loss=1, nll_loss=2.5, num_updates=50, gnorm=1.5
+2 | INFO | valid | valid on 'valid' subset | loss 3 | nll_loss 7.9 | num_updates 100
+3 | INFO | train_inner | nll_loss=1.2.3, num_updates=9999999999999999999999, gnorm=nan
+4 | INFO | ADMIN profile: encoder.layers.0.self_attn_residual.omega = 1.5
+"""
+# Every command that reads checkpoints takes these.
+CHECKPOINTS = dict.fromkeys(
+    ("a.pt", "checkpoint1.pt", "checkpoint2.pt", "checkpoint.best_loss_2.5.pt"),
+    saved(None, {"model": build(**OMEGA).state_dict(), "cfg": SETTINGS}),
+)
+CHECKPOINTS["average.pt"] = saved(None, {"averaged_from": ["a.pt"]})
+# Files that are no checkpoints: damaged ones, and others, good and bad.
+OTHERS = {
+    **{
+        f"{part} of 4, {kind}": WHOLE[kind][: len(WHOLE[kind]) * part // 4]
+        for kind in WHOLE
+        for part in (1, 2, 3)
+    },
+    "no data.pkl": WHOLE["zip"].replace(b"data.pkl", b"data.txt"),
+    "no records": WHOLE["zip"].replace(b"archive/data/", b"archive/text/"),
+    "zip magic": b"PK\x03\x04",
+    "zeros": bytes(5000),
+    "pickle": b"\x80\x02}q\x00.",
+    "stop": b".",
+    "three": b"one\ntwo\nthree\n",
+    "other": b"eins\nzwei\ndrei\n",
+    "two": b"one\ntwo\n",
+    "empty": b"",
+    "binary": bytes(range(256)) * 9,
+    "latin1": b"caf\xe9\n" * 3,
+    "odd": b"\x00\r\n\xe2\x80\xa8\n\xef\xbb\xbf\n",
+    "one long line": b"x" * 3000,
+    **dict.fromkeys(("log", "other.log"), LOG.encode()),
+    "generate.log": b"H-0\t-1\ta@@ b\nH-1\t-1\tb\nH-2\t-1\tc\n",
+    "bad.log": b"H-99999999999999999999999\t-1\ta\nD-1\t-1\tb\nT-0\tc\n",
+    "code": b"#version: 0.2\na b\nb c</w>\n",
+    "bad code": b"#version: 9.9\na b c\n",
+    "counts": b"abc 3\nab 4\n",
+    "bad counts": b"abc -3\n",
+    "huge counts": b"abc 1" + b"0" * 400 + b"\n",
+    "plain.gz": b"no gzip",
+    "cut.gz": gzip.compress(b"one\ntwo\nthree\n", mtime=0)[:-9],
+    "broken.gz": gzip.compress(b"one\ntwo\nthree\n" * 99, mtime=0)[:30] + b"\xff" * 40,
+    **dict.fromkeys(("dict.en.txt", "dict.fr.txt"), b"a 3\nb 2\n"),
+}
+
+
+def write_files(folder):
+    """Have them, a folder, and a link to nowhere in a folder, which becomes the current one."""
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "folder").mkdir(parents=True)
+    os.chdir(folder)
+    os.symlink("loop", "loop")
+    for name, content in {**CHECKPOINTS, **OTHERS}.items():
         (folder / name).write_bytes(content)
-    with zipfile.ZipFile(folder / "no data.pkl", "w") as archive:
-        archive.writestr("archive/readme", "nothing")
-    with zipfile.ZipFile(whole) as source:
-        pickled = source.read("archive/data.pkl")
-    with zipfile.ZipFile(folder / "no records", "w") as archive:
-        archive.writestr("archive/data.pkl", pickled)
-        archive.writestr("archive/version", "3\n")
-    return sorted(folder.iterdir())
 
 
-def hostile_tar(file, wanted, content=b"<p>Text.</p>\n"):
-    """Write a tar: ``wanted`` as a file, and other members that lead out of a folder.
+def contents(folder):
+    """The bytes of each file, None for another thing, by path."""
+    return {path: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
 
-    Returns:
-        names of links and devices that end like ``wanted``
+
+# Members of a tar that are no files, by their type.
+KINDS = {"symbolic": b"2", "hard": b"1", "device": b"3", "pipe": b"6", "folder": b"5"}
+
+
+def hostile_tar(name, content=b""):
+    """A tar of one file behind others that lead out of the folder, and ``usr/KIND`` of each kind.
+
+    All have the ending of ``name``.
     """
-    ending = os.path.splitext(wanted)[1]
-    kinds = {
-        "symbolic": (tarfile.SYMTYPE, "/etc/passwd"),
-        "hard": (tarfile.LNKTYPE, "../../outside"),
-        "device": (tarfile.CHRTYPE, ""),
-        "pipe": (tarfile.FIFOTYPE, ""),
-        "folder": (tarfile.DIRTYPE, ""),
-    }
-    special = []
+    ending, file = os.path.splitext(name)[1], io.BytesIO()
+    members = [(f"{start}outside{ending}", b"0") for start in ("../", "/tmp/", "a/../../")]
+    members += [(f"./usr/{kind}{ending}", code) for kind, code in KINDS.items()]
     with tarfile.open(fileobj=file, mode="w") as archive:
-        for name in ("../outside" + ending, "/tmp/outside" + ending, "a/../../outside" + ending):
-            info = tarfile.TarInfo(name)
-            info.size = len(content)
+        for member, code in [*members, (name, b"0")]:
+            info = tarfile.TarInfo(member)
+            info.type, info.linkname = code, "../../outside"
+            info.size = len(content) if code == b"0" else 0
             archive.addfile(info, io.BytesIO(content))
-        for kind, (code, target) in kinds.items():
-            info = tarfile.TarInfo(f"./usr/{kind}{ending}")
-            info.type, info.linkname = code, target
-            special.append(info.name[2:])
-            archive.addfile(info)
-        info = tarfile.TarInfo(wanted)
-        info.size = len(content)
-        archive.addfile(info, io.BytesIO(content))
-    return special
-
-
-def write_deb(path, data_tar: bytes):
-    """A Debian package around the tar of its files."""
-    control = io.BytesIO()
-    with tarfile.open(fileobj=control, mode="w") as archive:
-        info = tarfile.TarInfo("./control")
-        archive.addfile(info)
-    members = {"debian-binary": b"2.0\n", "control.tar": control.getvalue(), "data.tar": data_tar}
-    with open(path, "wb") as file:
-        file.write(b"!<arch>\n")
-        for name, content in members.items():
-            head = f"{name:16}{0:<12}{0:<6}{0:<6}{100644:<8}{len(content):<10}`\n"
-            file.write(head.encode() + content + b"\n" * (len(content) % 2))
+    return file.getvalue()

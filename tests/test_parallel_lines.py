@@ -1,6 +1,6 @@
 """Streams of lines: order, line ends, bounded reading, and what happens on a kill."""
 
-import functools
+import contextlib
 import io
 import os
 import signal
@@ -24,39 +24,28 @@ from realformer_runtime.text.parallel_lines import (
     convert_stream,
 )
 
-COMMAND = [
-    sys.executable,
-    "-m",
-    "realformer_runtime.text.tokenization",
-    "--lang",
-    "en",
-    "--jobs",
-    "2",
-]
+COMMAND = [sys.executable, "-m", "realformer_runtime.text.tokenization", "--lang", "en", "--jobs"]
+LIMIT = 120  # seconds, in which every process here ends, or is ended
+BOTH = pytest.mark.parametrize("jobs", [1, 2])
 
 
 def upper():
     return str.upper
 
 
-def marked(mark):
-    return lambda line: f"{mark}{line}{mark}"
-
-
-def converted(text, make=upper, **options):
+def converted(text, **options):
     sink = io.BytesIO()
-    counts = convert_stream(io.BytesIO(text), sink, make, **options)
+    counts = convert_stream(io.BytesIO(text), sink, upper, **options)
     return sink.getvalue(), counts
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@BOTH
 def test_lines_keep_their_order_and_place(jobs, monkeypatch):
     monkeypatch.setattr(parallel_lines, "BLOCK_BYTES", 1000)
     lines = [f"line {number} é" * (number % 40) for number in range(2000)]
-    make = functools.partial(marked, "|")
-    text, counts = converted("\n".join(lines).encode() + b"\n", make, jobs=jobs, count_words=True)
-    assert text.decode().split("\n") == [f"|{line}|" for line in lines] + [""]
-    assert counts["éline"] == sum(max(0, number % 40 - 1) for number in range(2000))
+    text, counts = converted("\n".join(lines).encode() + b"\n", jobs=jobs, count_words=True)
+    assert text.decode().split("\n") == [line.upper() for line in lines] + [""]
+    assert counts["ÉLINE"] == sum(max(0, number % 40 - 1) for number in range(2000))
 
 
 @pytest.mark.parametrize("text", [b"", b"\n", b"a", b"a\n", b"a\n\n\nb", b"\r\n\x0c\n", b"\n\n"])
@@ -71,7 +60,7 @@ def test_words_are_counted_as_written():
     assert counts == {"A": 2, "B": 2, "C": 1} and text == b"A B  A\n\nB\n C\n"
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@BOTH
 def test_input_is_not_read_far_ahead_of_the_output(jobs):
     source = io.BytesIO(b"some words in a line\n" * (40 * BLOCK_BYTES // 21))
     results = convert_blocks(source, upper, jobs)
@@ -81,17 +70,14 @@ def test_input_is_not_read_far_ahead_of_the_output(jobs):
     results.close()
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@BOTH
 def test_a_line_too_long_is_left_empty_and_named(jobs, capsys):
     long = b"\xffno UTF-8 " * (3 * LONGEST_LINE // 10)
     longest = b"x" * LONGEST_LINE
     text, _ = converted(b"a\n" + long + b"\nb\n" + longest + b"\n" + longest + b"y\nc\n", jobs=jobs)
     assert text == b"A\n\nB\n" + longest.upper() + b"\n\nC\n"
-    errors = capsys.readouterr().err.splitlines()
-    assert [error.split(":")[0] for error in errors] == [
-        "standard input, line 2",
-        "standard input, line 5",
-    ]
+    errors = [line.split(":")[0] for line in capsys.readouterr().err.splitlines()]
+    assert errors == ["standard input, line 2", "standard input, line 5"]
 
 
 def test_a_line_without_end_is_not_kept():
@@ -105,7 +91,7 @@ def test_a_line_without_end_is_not_kept():
     assert [len(block) for block in blocks(Endless())] == [LONGEST_LINE + 1]
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@BOTH
 def test_a_line_that_is_not_utf8_is_named(jobs, monkeypatch):
     monkeypatch.setattr(parallel_lines, "BLOCK_BYTES", 1000)
     with pytest.raises(UserError, match="line 5001: not UTF-8"):
@@ -113,11 +99,9 @@ def test_a_line_that_is_not_utf8_is_named(jobs, monkeypatch):
 
 
 def feed(process):
-    try:
+    with contextlib.suppress(OSError):  # the reader has ended
         while True:
             process.stdin.write(b"a line of some words\n" * 1000)
-    except OSError:
-        pass  # the reader has ended
 
 
 @pytest.fixture
@@ -126,25 +110,31 @@ def running():
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     # A shell that runs the tests in the background has them ignore Ctrl-C, and so all they start.
     heed = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
-    process = subprocess.Popen(COMMAND, cwd=PROJECT, start_new_session=True, **pipes, **heed)
+    process = subprocess.Popen(
+        [*COMMAND, "2"], cwd=PROJECT, start_new_session=True, **pipes, **heed
+    )
+    timer = threading.Timer(LIMIT, os.killpg, (process.pid, signal.SIGKILL))
     feeder = threading.Thread(target=feed, args=(process,), daemon=True)
+    timer.start()
     feeder.start()
     assert process.stdout.read(1)
     yield process
-    process.kill()
+    timer.cancel()
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
     feeder.join()
 
 
 def end_of(process):
     """Exit code and what was written to standard error."""
     process.stdout.read()
-    return process.wait(timeout=30), process.stderr.read().decode()
+    return process.wait(timeout=LIMIT), process.stderr.read().decode()
 
 
 def workers(process):
-    return list(
-        map(int, Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split())
-    )
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
+    return list(map(int, children.split()))
 
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="no Linux /proc")
@@ -163,8 +153,8 @@ def test_workers_end_with_a_killed_parent(running):
     orphans = workers(running)
     assert len(orphans) == 2
     running.kill()
-    running.wait(timeout=30)
-    deadline = time.monotonic() + 20
+    running.wait(timeout=LIMIT)
+    deadline = time.monotonic() + LIMIT
     while any(map(alive, orphans)):
         assert time.monotonic() < deadline, "the workers still run"
         time.sleep(0.05)
@@ -182,16 +172,11 @@ def test_interrupting_is_quiet(running):
     assert end_of(running) == (128 + signal.SIGINT, "")
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
+@BOTH
 def test_a_closed_output_is_quiet(jobs):
     reader, writer = os.pipe()
     os.close(reader)
-    result = subprocess.run(
-        [*COMMAND[:-1], jobs],
-        cwd=PROJECT,
-        input=b"a line\n" * 100_000,
-        stdout=writer,
-        stderr=subprocess.PIPE,
-    )
+    streams = {"input": b"a line\n" * 100_000, "stdout": writer, "stderr": subprocess.PIPE}
+    result = subprocess.run([*COMMAND, str(jobs)], cwd=PROJECT, timeout=LIMIT, **streams)
     os.close(writer)
     assert (result.returncode, result.stderr) == (128 + signal.SIGPIPE, b"")

@@ -1,6 +1,7 @@
 """What holds for every script that is a command, not sourced by others as those of lib/ are."""
 
-import subprocess
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,13 @@ from conftest import PROJECT, run
 
 FOLDERS = ("scripts", "data-prep", "benchmarks", "results/*")
 COMMANDS = sorted(path for folder in FOLDERS for path in PROJECT.glob(f"{folder}/*.sh"))
+IMPORTED = """
+import importlib, pkgutil, sys
+package = importlib.import_module(sys.argv[1])
+for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+    importlib.import_module(module.name)
+print(*sorted(sys.modules.keys() & set(sys.argv[2:])))
+"""
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=lambda path: path.name)
@@ -18,59 +26,106 @@ def test_help_has_usage_and_an_example_and_needs_no_environment(path, tmp_path):
         assert path.name in text and "Example" in text
         assert max(map(len, text.splitlines())) <= 100
     assert list(tmp_path.iterdir()) == []
+    assert path.read_text().startswith("#!/usr/bin/env bash\n# ")
+    assert "\nset -euo pipefail\n" in path.read_text()
 
 
-@pytest.mark.parametrize("path", COMMANDS, ids=lambda path: path.name)
-def test_first_lines(path):
-    text = path.read_text()
-    assert text.startswith("#!/usr/bin/env bash\n# ")
-    assert "\nset -euo pipefail\n" in text
-    assert path.stat().st_mode & 0o111 == 0o111
-
-
-def test_without_an_environment_the_way_out_is_named(tmp_path):
-    """No .venv, and a python3 without torch."""
-    python = tmp_path / "python3"
-    python.write_text("#!/bin/sh\nexit 1\n")
-    python.chmod(0o755)
-    env = {"PATH": f"{tmp_path}:/usr/bin:/bin", "VENV": str(tmp_path / "none")}
-    script = PROJECT / "scripts/score_bleu.sh"
-    result = run(script, "--hyp", "a", "--ref", "b", "--lang", "fr", check=False, env=env)
-    assert result.returncode == 1
-    assert "scripts/setup.sh" in result.stderr and str(tmp_path / "none") in result.stderr
+TRAIN = "scripts/train_wmt14_en_fr.sh"
+TABLE7 = "scripts/reproduce_table7.sh --row fr-6-6"
+SAMPLE = "data-prep/prepare-sample-en2fr.sh"
+WMT14 = "data-prep/prepare-wmt14en2fr.sh"
+ATTENTION = "results/attention/run.sh --data d --out o"
 
 
 @pytest.mark.parametrize(
-    "environment, words",
+    ("command", "arguments", "words"),
     [
-        ({"PYTHON": "/no/python"}, ["PYTHON", "/no/python"]),
-        ({}, ["3.11 or 3.12", "PYTHON="]),
+        (TRAIN, ["--max-tokens", "9" * 20], ["--max-tokens", "9" * 20]),
+        (TRAIN, ["--gpus", "-1"], ["--gpus", "'-1'"]),
+        (TRAIN, ["--gpus", "08"], ["--gpus", "'08'"]),
+        (TRAIN, ["--gpus", ""], ["--gpus", "''"]),
+        (TRAIN, ["--node-rank", "08"], ["--node-rank", "'08'"]),
+        (TRAIN, ["--node-rank", "9" * 20], ["--node-rank"]),
+        (TRAIN, ["--save-dir", ""], ["--save-dir", "''"]),
+        (TRAIN, ["--data", "-x", "--gpus", "0"], ["--data", "/-x'", "dict.en.txt"]),
+        (TRAIN, ["--precision", "*"], ["--precision", "'*'"]),
+        (TRAIN, ["--epochs", "1.5"], ["--epochs", "'1.5'"]),
+        (TRAIN, ["x y"], ["x y"]),
+        (TABLE7, ["--out", ""], ["--out", "''"]),
+        (TABLE7, ["--gpus", "two"], ["--gpus", "'two'"]),
+        (TABLE7, ["--row", "$(touch x)"], ["--row", "'$(touch x)'"]),
+        (TABLE7, ["--", "--epochs", "0"], ["--epochs", "'0'"]),
+        (SAMPLE, ["--jobs", "9" * 20], ["--jobs", "9" * 20]),
+        (SAMPLE, ["--bpe-merges", "-5"], ["--bpe-merges", "'-5'"]),
+        (SAMPLE, ["--out", ""], ["--out", "''"]),
+        (SAMPLE, ["--out", "/dev/null/x"], ["--out", "/dev/null/x"]),
+        ("data-prep/prepare-debian-en2fr.sh", ["--corpus", ""], ["--corpus", "''"]),
+        (WMT14, ["--retry-pause", "-1"], ["--retry-pause", "'-1'"]),
+        (WMT14, ["--bpe-codes", "/dev"], ["--bpe-codes", "'/dev'"]),
+        (WMT14, ["--tries", "many"], ["--tries", "'many'"]),
+        ("scripts/score_bleu.sh --hyp x --lang fr", ["--ref", "a\nb"], ["a\\nb"]),
+        (ATTENTION, [f"a={__file__}", f"a={__file__}"], ["'a'", "twice"]),
+        (ATTENTION, ["a=/no/such"], ["a: ", "'/no/such'"]),
+        ("results/residual-attention/run.sh", ["--corpus", "/no/such"], ["--corpus", "/no/such"]),
+        ("results/residual-attention/run.sh", ["best"], ["'best'", "admin-mean"]),
+        ("results/depth/run.sh", ["--data", "/no/such", "admin"], ["--data", "/no/such"]),
     ],
 )
-def test_setup_names_what_it_needs(environment, words, tmp_path):
-    bash = subprocess.run(["which", "bash"], capture_output=True, text=True).stdout.strip()
-    tools = tmp_path / "tools"
-    tools.mkdir()
-    for tool in ("dirname", "basename", "awk", "uname", "env", "nproc"):
-        found = subprocess.run(["which", tool], capture_output=True, text=True).stdout.strip()
-        (tools / tool).symlink_to(found)
-    env = {"PATH": str(tools), "VENV": str(tmp_path / "none"), **environment}
-    result = run(bash, PROJECT / "scripts/setup.sh", check=False, env=env)
-    assert result.returncode == 1 and len(result.stderr.splitlines()) == 1
-    assert all(word in result.stderr for word in words)
-    assert not (tmp_path / "none").exists()
+def test_a_mistake_is_one_line(command, arguments, words, tmp_path):
+    script, *options = command.split()
+    result = run(PROJECT / script, *options, *arguments, check=False, cwd=tmp_path)
+    assert result.returncode == 1 and len(result.stderr.splitlines()) == 1, result.stderr
+    assert result.stderr.startswith(f"{Path(script).name}: ")
+    assert all(word in result.stderr for word in words), result.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_setup_leaves_a_foreign_environment_alone(tmp_path):
-    """One that lacks something and was not made by the script."""
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin/python3").write_text("#!/bin/sh\necho regex sklearn\n")
-    (tmp_path / "bin/python3").chmod(0o755)
-    env = {"PATH": "/usr/bin:/bin", "VENV": str(tmp_path)}
-    result = run(PROJECT / "scripts/setup.sh", check=False, env=env)
-    assert result.returncode == 1 and len(result.stderr.splitlines()) == 1
-    assert "regex sklearn" in result.stderr and f"VENV='{tmp_path}'" in result.stderr
-    assert [path.name for path in tmp_path.rglob("*")] == ["bin", "python3"]
+@pytest.mark.parametrize(
+    ("tools", "command", "environment", "words"),
+    [
+        # No .venv, and a python3 without torch.
+        (
+            {"python3": "exit 1"},
+            "scripts/score_bleu.sh --hyp a --ref b --lang fr",
+            {},
+            ["scripts/setup.sh", "/none"],
+        ),
+        ({}, "scripts/setup.sh", {"PYTHON": "/no/python"}, ["PYTHON", "/no/python"]),
+        ({}, "scripts/setup.sh", {}, ["3.11 or 3.12", "PYTHON="]),
+        # An environment that lacks something and was not made by the script.
+        (
+            {"../none/bin/python3": "echo regex sklearn"},
+            "scripts/setup.sh",
+            {},
+            ["regex sklearn", "VENV=", "/none"],
+        ),
+    ],
+)
+def test_what_an_environment_lacks_is_named(tools, command, environment, words, tmp_path):
+    (tmp_path / "tools").mkdir()
+    for tool in ("bash", "dirname", "basename", "awk", "uname", "env", "nproc"):
+        (tmp_path / "tools" / tool).symlink_to(shutil.which(tool))
+    for name, text in tools.items():
+        path = tmp_path / "tools" / name
+        path.parent.resolve().mkdir(parents=True, exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+    before = sorted(tmp_path.rglob("*"))
+    env = {"PATH": str(tmp_path / "tools"), "VENV": str(tmp_path / "none"), **environment}
+    script, *arguments = command.split()
+    result = run(PROJECT / script, *arguments, check=False, env=env)
+    assert result.returncode == 1 and len(result.stderr.splitlines()) == 1, result.stderr
+    assert all(word in result.stderr for word in words), result.stderr
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    "package, missing", [("runtime", ["torch", "fairseq"]), ("checkpoints", ["fairseq"])]
+)
+def test_commands_start_without_what_they_do_not_need(package, missing):
+    """Importing torch takes two seconds, and fairseq four."""
+    command = [sys.executable, "-c", IMPORTED, f"realformer_{package}", *missing, "sys"]
+    assert run(*command, cwd=PROJECT).stdout == "sys\n"
 
 
 def test_project_speaks_of_itself_alone():

@@ -1,14 +1,13 @@
 """Tokenisation: reference lines, line counts, and the way back."""
 
 import collections
-import subprocess
-import sys
 
 import pytest
-from conftest import PROJECT
+from commands import outcome
 from nasty_lines import nasty_lines
 from sacremoses import MosesTokenizer
 
+from realformer_runtime.text import tokenization
 from realformer_runtime.text.parallel_lines import BLOCK_BYTES
 from realformer_runtime.text.tokenization import (
     attach_curly_apostrophe,
@@ -23,31 +22,23 @@ from realformer_runtime.text.wordwise_tokenizer import (
     WordTokens,
 )
 
-# Raw, tokenised. The tokenised side of lines without ’ is what Moses' tokenizer.perl -a gives.
-REFERENCE = {
-    "en": [
-        ("Don't stop, Mr. Smith!", "Don &apos;t stop , Mr. Smith !"),
-        ("a well-known example", "a well @-@ known example"),
-        ("It’s Anna’s car.", "It ’s Anna ’s car ."),
-        ("It costs $3.50 (or more).", "It costs $ 3.50 ( or more ) ."),
-    ],
-    "fr": [
-        ("L'ami n'est pas là.", "L&apos; ami n&apos; est pas là ."),
-        ("L’ami qu’elle attend", "L’ ami qu’ elle attend"),
-        ("Aujourd'hui, c'est dimanche.", "Aujourd&apos; hui , c&apos; est dimanche ."),
-        ("« Oui », dit-elle.", "« Oui » , dit @-@ elle ."),
-    ],
-}
-PAIRS = [(lang, *pair) for lang, pairs in REFERENCE.items() for pair in pairs]
 
-
-@pytest.mark.parametrize("lang, raw, tokenised", PAIRS)
-def test_tokenizes_as_moses(lang, raw, tokenised):
+# The tokenised side of lines without ’ is what Moses' tokenizer.perl -a gives.
+@pytest.mark.parametrize(
+    "lang, raw, tokenised",
+    [
+        ("en", "Don't stop, Mr. Smith!", "Don &apos;t stop , Mr. Smith !"),
+        ("en", "a well-known example", "a well @-@ known example"),
+        ("en", "It’s Anna’s car.", "It ’s Anna ’s car ."),
+        ("en", "It costs $3.50 (or more).", "It costs $ 3.50 ( or more ) ."),
+        ("fr", "L'ami n'est pas là.", "L&apos; ami n&apos; est pas là ."),
+        ("fr", "L’ami qu’elle attend", "L’ ami qu’ elle attend"),
+        ("fr", "Aujourd'hui, c'est dimanche.", "Aujourd&apos; hui , c&apos; est dimanche ."),
+        ("fr", "« Oui », dit-elle.", "« Oui » , dit @-@ elle ."),
+    ],
+)
+def test_tokens_are_those_of_moses_and_lead_back_to_the_raw_line(lang, raw, tokenised):
     assert line_tokenizer(lang)(raw) == tokenised
-
-
-@pytest.mark.parametrize("lang, raw, tokenised", PAIRS)
-def test_detokenizing_gives_the_raw_line(lang, raw, tokenised):
     assert line_detokenizer(lang)(tokenised) == raw
 
 
@@ -78,56 +69,51 @@ def test_every_kind_of_white_space_is_one_space(space):
     assert tokenised == "un deux" and len(tokenised.splitlines()) == 1
 
 
-def command(*arguments, text, lang="fr"):
-    command = [sys.executable, "-m", "realformer_runtime.text.tokenization", "--lang", lang]
-    return subprocess.run([*command, *arguments], input=text, capture_output=True, cwd=PROJECT)
+MOSES = "--moses --normalize-punctuation --remove-non-printing"
 
 
-MOSES = ["--moses", "--normalize-punctuation", "--remove-non-printing"]
+def tokenized(options, text):
+    error, out, _ = outcome(tokenization, "--lang", "fr", *options.split(), text=text.encode())
+    assert error is None
+    return out.decode()
 
 
-@pytest.mark.parametrize("options", [[], ["--moses"], MOSES, ["--detokenize"]])
+@pytest.mark.parametrize("options", ["", "--moses", MOSES, "--detokenize"])
 def test_every_line_stays_a_line(options):
     spaces = "\u00a0 \u2028 \u2029 \u0085 \x0b \x0c \x1c \x1d \x1e \x1f \r \t \u3000".split(" ")
     lines = ["a", "", "  ", *spaces, *(f"un{space}deux{space}" for space in spaces), "\r", "b"]
-    out = command(*options, text="\n".join(lines).encode() + b"\n").stdout.decode()
+    out = tokenized(options, "\n".join(lines) + "\n")
     assert out.count("\n") == len(lines) == len(out.splitlines())
     empty = [not line.strip() for line in lines]
     assert [not line for line in out.split("\n")[:-1]] == empty
 
 
-def test_word_counts_are_those_of_the_output(tmp_path):
-    counts = tmp_path / "word counts"
-    text = "Le chat dort.\nLe chien n'est pas là, le chat est là.\n\n".encode()
-    result = command(*MOSES, "--word-counts", counts, "--jobs", "2", text=text)
-    written = collections.Counter(result.stdout.decode().split())
-    lines = [line.split(" ") for line in counts.read_text("utf-8").splitlines()]
-    assert {word: int(count) for word, count in lines} == written
+def test_word_counts_are_those_of_the_output(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = "Le chat dort.\nLe chien n'est pas là, le chat est là.\n\n"
+    out = tokenized(f"{MOSES} --word-counts counts --jobs 2", text)
+    lines = [line.split(" ") for line in (tmp_path / "counts").read_text("utf-8").splitlines()]
+    assert {word: int(count) for word, count in lines} == collections.Counter(out.split())
     assert lines == sorted(lines, key=lambda line: (-int(line[1]), line[0]))
 
 
-def test_word_counts_are_written_whole_or_not_at_all(tmp_path):
-    counts = tmp_path / "counts"
-    result = command("--word-counts", counts, text=b"bon\ncaf\xe9\n")
-    assert result.returncode == 1 and list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize(
-    "arguments, text, words",
+    "options, text, words",
     [
-        ([], b"caf\xc3\xa9\ncaf\xe9\n", ["line 2", "not UTF-8"]),
-        (["--jobs", "0"], b"", ["--jobs", "0"]),
-        (["--job", "2"], b"", ["--job"]),
-        (["--word-counts", "/no/such/folder/counts"], b"", ["/no/such/folder"]),
-        (["--detokenize", "--moses"], b"", ["--detokenize"]),
-        (["--moses", "--lang", "fi"], b"", ["--lang", "'fi'"]),
+        ("", b"caf\xc3\xa9\ncaf\xe9\n", ["line 2", "not UTF-8"]),
+        ("--word-counts counts", b"bon\ncaf\xe9\n", ["line 2", "not UTF-8"]),
+        ("--jobs 0", b"", ["--jobs", "0"]),
+        ("--job 2", b"", ["--job"]),
+        ("--word-counts no/folder/counts", b"", ["no/folder"]),
+        ("--detokenize --moses", b"", ["--detokenize"]),
+        ("--moses --lang fi", b"", ["--lang", "'fi'"]),
     ],
 )
-def test_bad_input_is_one_line(arguments, text, words):
-    result = command(*arguments, text=text)
-    error = result.stderr.decode()
-    assert result.returncode == 1 and len(error.splitlines()) == 1
-    assert all(word in error for word in words)
+def test_bad_input_is_one_line(options, text, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    error, _, _ = outcome(tokenization, "--lang", "fr", *options.split(), text=text)
+    assert error.startswith("tokenization: ") and "\n" not in error
+    assert all(word in error for word in words) and list(tmp_path.iterdir()) == []
 
 
 def sacremoses_tokenizer(lang, patched=True):
@@ -148,36 +134,15 @@ def test_word_by_word_is_sacremoses(lang, patched, count):
         assert ours(line) == attach_curly_apostrophe(plain(line), lang), ascii(line)
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        *("'a", "a'", "a' 'b", "5' '6", ",5", "5,", ", ,5 ,", "x, 'y, 'z'", "'' ''", ".'", "a.' b"),
-        *(
-            "No. 5",
-            "No. five",
-            "No. V",
-            "Mr. a",
-            "Mr. 5",
-            "etc.",
-            "a.b. C",
-            "a.b. c",
-            ". .",
-            "a. ...",
-        ),
-        *(
-            "a ' ' b",
-            "a '' b",
-            "-a- -b",
-            "a - b",
-            "5-",
-            "``a'' ,",
-            "Mr.",
-            "5 .",
-            "a .b",
-            "A. B. C.",
-        ),
-    ],
-)
+# What a word has to know of the line around it.
+NEIGHBOURS = """
+    'a | a' | a' 'b | 5' '6 | ,5 | 5, | , ,5 , | x, 'y, 'z' | '' '' | .' | a.' b | No. 5 | No. five
+    | No. V | Mr. a | Mr. 5 | etc. | a.b. C | a.b. c | . . | a. ... | a ' ' b | a '' b | -a- -b
+    | a - b | 5- | ``a'' , | Mr. | 5 . | a .b | A. B. C.
+"""
+
+
+@pytest.mark.parametrize("line", map(str.strip, NEIGHBOURS.split("|")))
 @pytest.mark.parametrize("lang", ["en", "fr", "de"])
 def test_words_are_told_what_they_have_to_know_of_the_line(lang, line):
     assert line_tokenizer(lang)(line) == sacremoses_tokenizer(lang)(line)
@@ -193,7 +158,7 @@ def test_the_cache_of_words_is_bounded():
 
 def test_several_processes_give_the_same():
     plain = [f"Line number {number}, isn't it?" for number in range(11_700)]
-    text = "".join(f"{line}\n" for line in [*nasty_lines(300, seed=3), *plain]).encode()
+    text = "".join(f"{line}\n" for line in [*nasty_lines(300, seed=3), *plain])
     assert len(text) > BLOCK_BYTES
-    one, three = (command("--jobs", jobs, text=text, lang="en").stdout for jobs in ("1", "3"))
-    assert one == three and one.count(b"\n") == 12_000
+    one, three = (tokenized(f"--jobs {jobs}", text) for jobs in (1, 3))
+    assert one == three and one.count("\n") == 12_000

@@ -17,37 +17,35 @@ from realformer_runtime.scores import measures as translation_measures
 from realformer_runtime.scores import scoring
 
 
-def tokenised_bleu(hypotheses, references, lang):
-    return translation_measures.tokenised_bleu(lang).score(hypotheses, references)
-
-
-def test_tokenised_bleu_in_closed_form():
-    """Tokens: ``l' ami de Jean @-@ Luc dort .`` and ``oui .``, 10 against 12 in the reference.
-
-    Matches: words 7/8 + 2/2, pairs 5/7 + 0/1, triples 3/6, quadruples 2/5. The brevity penalty is
-    exp(1 - 12/10).
-    """
-    expected = 100 * (9 / 10 * 5 / 8 * 3 / 6 * 2 / 5) ** (1 / 4) * math.exp(1 - 12 / 10)
-    figures = tokenised_bleu(HYPOTHESES, REFERENCES, "fr")
+@pytest.mark.parametrize(
+    ("lang", "hypotheses", "references", "tokens", "precisions", "brevity"),
+    [
+        # ``l' ami de Jean @-@ Luc dort .`` and ``oui .``, 10 tokens against 12 in the reference.
+        ("fr", HYPOTHESES, REFERENCES, 10, [9 / 10, 5 / 8, 3 / 6, 2 / 5], math.exp(1 - 12 / 10)),
+        ("fr", ["Le chat dort là."], ["Le chat dort là."], 5, [1, 1, 1, 1], 1),
+        ("fr", ["LE CHAT DORT LÀ."], ["Le chat dort là."], 5, [1 / 5, 0, 0, 0], 1),
+        # Not smoothed: without a quadruple that matches there is no score.
+        ("fr", ["Le chat dort, oui."], ["Le chat dort là."], 6, [4 / 6, 2 / 5, 1 / 4, 0], 1),
+        # Moses splits a curly apostrophe off, where our own tokens would be ``l’ ami dort .``
+        ("fr", ["l’ami dort."], ["l’amie dort."], 5, [4 / 5, 2 / 4, 0, 0], 1),
+        # ``Jean ##AT##-##AT## Luc ruft er an .``, where Moses alone leaves ``Jean-Luc``.
+        (
+            "de",
+            ["Jean-Luc ruft er an."],
+            ["Jean-Paul ruft er an."],
+            7,
+            [6 / 7, 4 / 6, 2 / 5, 1 / 4],
+            1,
+        ),
+    ],
+)
+def test_bleu_in_closed_form(lang, hypotheses, references, tokens, precisions, brevity):
+    name = "tokenised BLEU" if lang == "fr" else "compound-split BLEU"
+    figures = scoring.all_scores(hypotheses, references, lang)[name]
+    assert figures["hypothesis_tokens"] == tokens
+    assert figures["precisions"] == pytest.approx([100 * value for value in precisions])
+    expected = 100 * brevity * math.prod(precisions) ** (1 / 4)
     assert figures["score"] == pytest.approx(expected, abs=1e-9)
-    assert (figures["hypothesis_tokens"], figures["reference_tokens"]) == (10, 12)
-
-
-def test_tokenised_bleu_is_case_sensitive_and_not_smoothed():
-    references = ["Le chat dort sur le tapis."]
-    assert tokenised_bleu(references, references, "fr")["score"] == pytest.approx(100)
-    upper = [references[0].upper()]
-    assert tokenised_bleu(upper, references, "fr")["score"] == 0
-    without_quadruple = ["Le chat dort, oui."]
-    assert tokenised_bleu(without_quadruple, references, "fr")["score"] == 0
-
-
-def test_tokenised_bleu_sees_the_tokens_of_moses():
-    """Moses splits a curly apostrophe off: ``l ’ ami dort .`` against ``l ’ amie dort .``, where
-    our own tokens would be ``l’ ami dort .``. Words 4/5, pairs 2/4."""
-    figures = tokenised_bleu(["l’ami dort."], ["l’amie dort."], "fr")
-    assert figures["hypothesis_tokens"] == 5
-    assert figures["precisions"][:2] == [80.0, 50.0]
 
 
 def multi_bleu(hypotheses, references):
@@ -76,65 +74,46 @@ def two_systems():
     chance = random.Random(1)
     references = [pair.fr + " Un porte-clés-là." for pair in itertools.islice(pairs(), 60)]
 
-    def worsened(line, rate):
-        words = [chance.choice("chat l'eau demi-tour".split()) if chance.random() < rate else word
-                 for word in line.split()]  # fmt: skip
-        return " ".join(words)
+    def worsened(word, rate):
+        return chance.choice(["chat", "l'eau", "demi-tour"]) if chance.random() < rate else word
 
-    return [[worsened(line, rate) for line in references] for rate in (0.1, 0.4)], references
+    systems = [
+        [" ".join(worsened(word, rate) for word in line.split()) for line in references]
+        for rate in (0.1, 0.4)
+    ]
+    return systems, references
 
 
 def test_tokenised_bleu_is_multi_bleu_of_the_tokenised_text(two_systems):
+    def tokens(line):
+        return moses.tokenize(line, aggressive_dash_splits=True, return_str=True)
+
     systems, references = two_systems
-    for lang, aggressive in (("fr", True), ("de", False)):
-        moses = MosesTokenizer(lang)
-        tokenised = [
-            [moses.tokenize(line, aggressive_dash_splits=aggressive, return_str=True) for line in n]
-            for n in (*systems, references)
-        ]
-        if lang == "fr":
-            measure = translation_measures.tokenised_bleu(lang)
-        else:
-            measure = translation_measures.compound_split_bleu(lang)
-            tokenised = [list(map(split_as_perl, lines)) for lines in tokenised]
-        for system, lines in zip(systems, tokenised):
-            expected = multi_bleu(lines, tokenised[-1])
-            assert 10 < expected < 90
-            assert measure.score(system, references)["score"] == pytest.approx(expected, abs=1e-9)
+    moses = MosesTokenizer("fr")
+    for system in systems:
+        expected = multi_bleu(list(map(tokens, system)), list(map(tokens, references)))
+        score = scoring.all_scores(system, references, "fr")["tokenised BLEU"]["score"]
+        assert 10 < expected < 90 and score == pytest.approx(expected, abs=1e-9)
 
 
-def split_as_perl(line):
-    """``s{(\\S)-(\\S)}{$1 ##AT##-##AT## $2}g`` by hand: matches do not overlap."""
-    out, position = "", 0
-    while position < len(line):
-        around = line[position : position + 3]
-        if len(around) == 3 and around[1] == "-" and " " not in around:
-            out += f"{around[0]} ##AT##-##AT## {around[2]}"
-            position += 3
-        else:
-            out += line[position]
-            position += 1
-    return out
-
-
-def test_compounds_are_split_as_the_scripts_split_them():
-    for line, expected in {
-        "eine Jean-Luc-Straße -- 10-20 - ja": (
-            "eine Jean ##AT##-##AT## Luc ##AT##-##AT## Straße -- 10 ##AT##-##AT## 20 - ja"
-        ),
-        "a-b-c": "a ##AT##-##AT## b-c",
-    }.items():
-        assert translation_measures.split_compounds(line) == expected == split_as_perl(line)
+@pytest.mark.parametrize(
+    ("line", "split"),
+    [
+        ("Straße -- 10-20 - ja", "Straße -- 10 ##AT##-##AT## 20 - ja"),
+        # Matches of the scripts' pattern do not overlap.
+        ("Jean-Luc-Straße", "Jean ##AT##-##AT## Luc ##AT##-##AT## Straße"),
+        ("a-b-c", "a ##AT##-##AT## b-c"),
+    ],
+)
+def test_compounds_are_split_as_the_scripts_split_them(line, split):
+    assert translation_measures.split_compounds(line) == split
 
 
 def test_compound_split_bleu_is_for_german_only():
-    """``Jean ##AT##-##AT## Luc ruft .`` against ``… Paul ruft .``: 4 of 5 words, 2 of 4 pairs."""
-    lines = ["Jean-Luc ruft."], ["Jean-Paul ruft."]
-    scores = scoring.all_scores(*lines, "de")
-    assert scores["compound-split BLEU"]["precisions"][:2] == [80.0, 50.0]
-    assert scores["compound-split BLEU"]["signature"].endswith("|compounds:split")
-    assert scores["tokenised BLEU"]["signature"].split("|")[-2] == "moses:-a,-l,de"
-    assert "compound-split BLEU" not in scoring.all_scores(*lines, "fr")
+    german, french = (scoring.all_scores(["a"], ["a"], lang) for lang in ("de", "fr"))
+    assert german["compound-split BLEU"]["signature"].endswith("|compounds:split")
+    assert german["tokenised BLEU"]["signature"].split("|")[-2] == "moses:-a,-l,de"
+    assert "compound-split BLEU" not in french
 
 
 def test_ter_is_there_if_asked_for():
@@ -148,31 +127,26 @@ def test_ter_is_there_if_asked_for():
 
 def test_several_systems_are_compared_with_the_first(two_systems, tmp_path, capsys):
     (good, bad), references = two_systems
-    files = [
-        write(tmp_path / name, lines)
-        for name, lines in (("good", good), ("same", good), ("bad", bad), ("ref", references))
-    ]
-    options = ["--ref", files[3], "--lang", "fr", "--bootstrap-samples", 200]
-    labels = write(tmp_path / "labels", ["a", "b"] * 30)
-    options += ["--json", tmp_path / "json", "--domains", labels]
-    assert score_bleu("--hyp", *files[:3], *options) is None
+    texts = {"good": good, "same": good, "bad": bad, "ref": references, "labels": ["a", "b"] * 30}
+    files = {name: write(tmp_path / name, lines) for name, lines in texts.items()}
+    systems = [files["good"], files["same"], files["bad"]]
+    options = ["--ref", files["ref"], "--lang", "fr", "--bootstrap-samples", 200]
+    options += ["--json", tmp_path / "json", "--domains", files["labels"]]
+    assert score_bleu("--hyp", *systems, *options) is None
     figures = json.loads((tmp_path / "json").read_text())
-    assert figures["baseline"] == files[0] and list(figures["systems"]) == files[:3]
+    assert figures["baseline"] == files["good"] and list(figures["systems"]) == systems
+    report = capsys.readouterr().out
     for name in ("sacreBLEU", "chrF2", "tokenised BLEU"):
         test = figures["paired_bootstrap"][name]
-        assert "bs:200|seed:12345" in test["signature"]
-        same, worse = (test["systems"][files[n]] for n in (1, 2))
-        assert "p_value" not in test["systems"][files[0]]
-        assert same["p_value"] == 1.0 and worse["p_value"] < 0.05
-        assert worse["score"] == figures["systems"][files[2]][name]["score"]
+        assert "bs:200|seed:12345" in test["signature"] and test["signature"] in report
+        first, same, worse = (test["systems"][path] for path in systems)
+        assert "p_value" not in first and same["p_value"] == 1.0 and worse["p_value"] < 0.05
+        assert worse["score"] == figures["systems"][files["bad"]][name]["score"]
         assert abs(worse["mean"] - worse["score"]) < worse["ci"]
-    report = capsys.readouterr().out
-    bleu = figures["systems"][files[0]]["sacreBLEU"]["score"]
-    assert re.search(
-        rf"^sacreBLEU  nrefs.*\n +{bleu:.1f}  \(.* ± .*baseline +{files[0]}$", report, re.M
-    )
-    assert len(re.findall(rf"p = 0\.00\d\d\*  {files[2]}", report)) == 3
-    assert len(re.findall(rf"p = 1\.0000 +{files[1]}", report)) == 3
+    bleu = figures["systems"][files["good"]]["sacreBLEU"]["score"]
+    assert re.search(rf"^ +{bleu:.1f}  \(.* ± .*baseline +{files['good']}$", report, re.M)
+    assert len(re.findall(rf"p = 0\.00\d\d\*  {files['bad']}", report)) == 3
+    assert len(re.findall(rf"p = 1\.0000 +{files['same']}", report)) == 3
     assert report.count("  sacreBLEU  domain") == 3
 
 
@@ -193,15 +167,8 @@ def test_paired_bootstrap_is_that_of_sacrebleu(two_systems):
 
 def test_scores_and_signatures_are_those_of_sacrebleu():
     scores = scoring.all_scores(HYPOTHESES, REFERENCES, "fr")
-    bleu = sacrebleu.corpus_bleu(HYPOTHESES, [REFERENCES])
-    chrf = sacrebleu.corpus_chrf(HYPOTHESES, [REFERENCES])
-    assert scores["sacreBLEU"]["score"] == bleu.score
-    assert scores["chrF2"]["score"] == chrf.score
-    version = f"version:{sacrebleu.__version__}"
-    signature = f"nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|{version}"
-    assert scores["sacreBLEU"]["signature"] == signature
-    assert (
-        scores["chrF2"]["signature"] == f"nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|{version}"
-    )
-    for part in ("tok:none", "smooth:none", version, "moses:-a,-l,fr", "sacremoses:"):
+    for name, metric in (("sacreBLEU", sacrebleu.BLEU()), ("chrF2", sacrebleu.CHRF())):
+        assert scores[name]["score"] == metric.corpus_score(HYPOTHESES, [REFERENCES]).score
+        assert scores[name]["signature"] == str(metric.get_signature())
+    for part in ("tok:none", "smooth:none", "version:", "moses:-a,-l,fr", "sacremoses:"):
         assert part in scores["tokenised BLEU"]["signature"]
