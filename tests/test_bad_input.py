@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from wmt14_corpus import __main__ as wmt14
 
 from realformer_checkpoints import averaging, learning_curve, omega_by_depth
-from realformer_checkpoints.model_card import command as model_card
+from realformer_checkpoints.model_card import __main__ as model_card
 from realformer_checkpoints.reading import load_checkpoint
 from realformer_fairseq import RealFormerModel
 from realformer_fairseq.analysis import attention_analysis

@@ -28,8 +28,7 @@ def stored_options(state: Dict[str, Any]) -> argparse.Namespace:
     if isinstance(stored, argparse.Namespace):
         stored = vars(stored)
     # fairseq-hydra-train stores a dictionary.
-    known = isinstance(stored, dict) and all(isinstance(name, str) for name in stored)
-    if not known or not isinstance(cfg.get("common"), dict):
+    if not isinstance(stored, dict) or not all(isinstance(name, str) for name in stored):
         raise UserError("its options are not stored as fairseq-train stores them")
     args = argparse.Namespace(**stored)
     realformer(args)
@@ -95,7 +94,8 @@ def become_transformer(cfg: Dict[str, Any], args: argparse.Namespace) -> None:
     # fairseq 0.12.2 sets it on loading, which hydra allows only where it is there already.
     options.setdefault("min_params_to_wrap", DEFAULT_MIN_PARAMS_TO_WRAP)
     cfg["model"] = options
-    cfg["common"]["user_dir"] = None
+    if isinstance(cfg.get("common"), dict):
+        cfg["common"]["user_dir"] = None
 
 
 def main() -> None:
