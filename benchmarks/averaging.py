@@ -100,7 +100,7 @@ def measure(*arguments: str) -> Dict[str, float]:
         log.seek(0)
         written = log.read()
     if status:
-        raise UserError(f"{arguments[1]} failed:\n{written[-2000:]}")
+        raise UserError(f"{arguments[1]}: {written.splitlines()[-1]}")
     importing = int(IMPORT_OF_TORCH.search(written).group(1)) / 1e6
     return {
         "seconds": seconds,

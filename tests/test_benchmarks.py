@@ -111,6 +111,7 @@ def test_averaging(tmp_path):
     assert result.returncode == 1 and "3 times as fast" in result.stderr
     report = check_report(path, ["ordinary", "mapped"], 1, result.stdout)
     assert list(report["checks"].values()) == [True]
+    assert report["machine"]["threads"] is None  # no torch, whose memory its processes would count
     figures = report["cases"][0]["figures"]["mapped"]
     assert figures["seconds_without_import"] < figures["seconds"]
     assert figures["peak_bytes"][0] > 2**26  # torch alone has more
