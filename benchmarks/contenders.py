@@ -1,7 +1,6 @@
 """Models of the same size by name: fairseq's, ours, and other people's."""
 
 import argparse
-from typing import NamedTuple
 
 import torch
 from fairseq.data import Dictionary
@@ -9,25 +8,7 @@ from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 
 import realformer_fairseq  # noqa: F401  registers the architectures
 from benchmarks.eager_realformer import make_eager
-
-
-class Shape(NamedTuple):
-    """Sizes of a model and of a batch of ``sentences`` times ``length`` tokens on either side."""
-
-    width: int
-    ffn: int
-    heads: int
-    encoder_layers: int
-    decoder_layers: int
-    sentences: int
-    length: int
-
-    def __str__(self) -> str:
-        return (
-            f"d {self.width}, {self.encoder_layers}-{self.decoder_layers}, "
-            f"{self.sentences} x {self.length} tokens"
-        )
-
+from benchmarks.options import Shape
 
 # What each contender is in fairseq's terms: architecture and options.
 FAIRSEQ_MODELS = {

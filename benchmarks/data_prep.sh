@@ -2,7 +2,7 @@
 # Speed of text preparation, against the command lines of sacremoses and subword-nmt.
 #
 #   benchmarks/data_prep.sh --corpus DIR [--pairs N] [--rounds N] [--jobs N] [--merges N]
-#                           [--work DIR] [--out FILE]
+#                           [--work DIR] [--out FILE] [--json FILE]
 #
 #   --corpus DIR   folder with train.en and train.fr, plain or .gz; repeated as often as needed
 #   --pairs N      sentence pairs                        (default: 200000)
@@ -11,6 +11,7 @@
 #   --merges N     byte pair encoding                    (default: 8000)
 #   --work DIR     where the texts go; kept              (default: a temporary folder, removed)
 #   --out FILE     also writes the table there
+#   --json FILE    the seconds of every round            (default: benchmarks/raw/data_prep.json)
 #
 # Three stages, each on both languages: normalise punctuation, remove non-printing characters and
 # tokenise; learn joint BPE; apply it. The table, in Markdown, has medians and spreads of lines per
@@ -27,4 +28,4 @@ case "${1:-}" in
   -h | --help) help_text; exit ;;
 esac
 use_environment
-exec python3 "$PROJECT/benchmarks/data_prep.py" --jobs "$(cores)" "$@"
+exec python3 -m benchmarks.data_prep --jobs "$(cores)" "$@"

@@ -1,57 +1,64 @@
 """Measuring contenders in turns, so that all of them meet the same noise of the machine."""
 
-import os
 import statistics
 import time
 from typing import Callable, Dict, List
 
-import torch
+Figures = Dict[str, List[float]]  # of one contender: by quantity, a value for each round
 
 
-def seconds_in_turns(
-    contenders: Dict[str, Callable[[], object]], rounds: int, warm_up: int = 1
-) -> Dict[str, List[float]]:
-    """Run every contender once a round, another one first each time; seconds on the clock.
+def in_turns(
+    contenders: Dict[str, Callable[[], Dict[str, float]]], rounds: int, warm_up: int = 0
+) -> Dict[str, Figures]:
+    """Run every contender once a round, another one first each time.
 
     Args:
-        contenders: what to run, by name
+        contenders: by name, what runs and has its figures
         rounds: runs of each that count
         warm_up: runs of each before those
     """
-    seconds = {name: [] for name in contenders}
+    figures: Dict[str, Figures] = {name: {} for name in contenders}
     names = list(contenders)
-    for number in range(warm_up + rounds):
-        for name in names[number % len(names) :] + names[: number % len(names)]:
-            run = contenders[name]
-            synchronize()
-            start = time.perf_counter()
-            run()
-            synchronize()
-            if number >= warm_up:
-                seconds[name].append(time.perf_counter() - start)
-    return seconds
+    for number in range(-warm_up, rounds):
+        first = number % len(names)
+        for name in names[first:] + names[:first]:
+            measured = contenders[name]()
+            for quantity, value in measured.items() if number >= 0 else ():
+                figures[name].setdefault(quantity, []).append(value)
+    return figures
 
 
-def synchronize() -> None:
-    if torch.cuda.is_available():
+def timed(run: Callable[[], object], device: str = "cpu") -> Callable[[], Dict[str, float]]:
+    """The same with a clock: each call runs it and has the seconds."""
+
+    def measure() -> Dict[str, float]:
+        synchronize(device)
+        start = time.perf_counter()
+        run()
+        synchronize(device)
+        return {"seconds": time.perf_counter() - start}
+
+    return measure
+
+
+def synchronize(device: str) -> None:
+    if device == "cuda":
+        import torch
+
         torch.cuda.synchronize()
 
 
-def speed_ratios(seconds: Dict[str, List[float]], baseline: str, name: str) -> List[float]:
-    """How many times as fast as the baseline, for each round."""
-    return [base / own for base, own in zip(seconds[baseline], seconds[name])]
+def ratios(baseline: Figures, own: Figures) -> Dict[str, Dict[str, float]]:
+    """By quantity: how many times as fast as the baseline, or the part of its memory."""
+    found = {}
+    for quantity, values in own.items():
+        pairs = list(zip(baseline[quantity], values))
+        if quantity == "peak_bytes":
+            found[quantity] = spread([value / base for base, value in pairs])
+        else:
+            found[quantity] = spread([base / value for base, value in pairs])
+    return found
 
 
-def with_spread(values: List[float]) -> str:
-    """The median, the lowest and the highest: ``1.12 (1.08 to 1.15)``."""
-    return f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
-
-
-def print_versions(device: str) -> None:
-    """The first lines of a benchmark's output: what it ran on and with."""
-    import fairseq
-
-    name = torch.cuda.get_device_name() if device == "cuda" else f"{os.cpu_count()} CPU cores"
-    load = os.getloadavg()[0]
-    print(f"torch {torch.__version__}, fairseq {fairseq.__version__}, {name}, ", end="")
-    print(f"{torch.get_num_threads()} threads, load average {load:.1f}", flush=True)
+def spread(values: List[float]) -> Dict[str, float]:
+    return {"median": statistics.median(values), "minimum": min(values), "maximum": max(values)}

@@ -12,7 +12,7 @@ from x_transformers import XTransformer
 class XTransformersPeer(nn.Module):
     """
     Args:
-        shape: ``benchmarks.contenders.Shape``
+        shape: ``benchmarks.options.Shape``
         types: size of the joint dictionary
         dropout: of attention, feed-forward layers and their outputs
     """
@@ -34,15 +34,13 @@ class XTransformersPeer(nn.Module):
             "ff_dropout": dropout,
             "layer_dropout": 0.0,
         }
-        sides = ("enc", "dec")
-        options = {f"{side}_{name}": value for side in sides for name, value in both.items()}
         self.net = XTransformer(
             dim=shape.width,
             enc_depth=shape.encoder_layers,
             dec_depth=shape.decoder_layers,
             dec_cross_residual_attn=True,
             tie_token_emb=True,
-            **options,
+            **{f"{side}_{name}": value for side in ("enc", "dec") for name, value in both.items()},
         )
 
     def forward(self, source, lengths, previous):

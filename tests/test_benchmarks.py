@@ -1,14 +1,22 @@
-"""The benchmarks run, and compare what is the same."""
+"""The benchmarks run, compare what is the same, and write what their tables show."""
 
+import importlib
+import json
 import re
+import statistics
+import sys
 
 import pytest
 import torch
-from conftest import PROJECT, run
+from conftest import PROJECT, fails, run
 from models import MODES, batch, build, build_with_weights_of, logits
 
 from benchmarks.eager_realformer import EagerAttention, make_eager
-from benchmarks.rounds import speed_ratios, with_spread
+from benchmarks.rounds import in_turns, ratios
+from benchmarks.tables import table, with_spread
+from realformer_runtime.command_line import UserError
+
+README = PROJECT / "benchmarks/README.md"
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -25,30 +33,103 @@ def test_attention_written_the_obvious_way_gives_the_same(mode):
         torch.testing.assert_close(a.grad, b.grad, msg=name)
 
 
+def test_contenders_take_turns_and_the_warm_up_does_not_count():
+    order = []
+
+    def contender(name):
+        return lambda: {"seconds": order.append(name) or len(order)}
+
+    figures = in_turns({name: contender(name) for name in "ab"}, rounds=3, warm_up=1)
+    assert order == list("baabbaab")
+    assert figures == {"a": {"seconds": [3, 6, 7]}, "b": {"seconds": [4, 5, 8]}}
+
+
 def test_ratios_are_of_the_same_round():
-    seconds = {"fairseq": [2.0, 3.0, 8.0], "ours": [1.0, 2.0, 2.0]}
-    ratios = speed_ratios(seconds, "fairseq", "ours")
-    assert ratios == [2.0, 1.5, 4.0]
-    assert with_spread(ratios) == "2.00 (1.50 to 4.00)"
+    fairseq = {"seconds": [2.0, 3.0, 8.0], "peak_bytes": [100]}
+    found = ratios(fairseq, {"seconds": [1.0, 2.0, 2.0], "peak_bytes": [50]})
+    assert found["seconds"] == {"median": 2.0, "minimum": 1.5, "maximum": 4.0}
+    assert with_spread(found["seconds"]) == "2.00 (1.50 to 4.00)"
+    assert with_spread(found["peak_bytes"]) == "0.50"
+
+
+def check_report(path, contenders, rounds, printed):
+    """A complete file, whose ratios are those of its figures and whose table was printed."""
+    report = json.loads(path.read_text("utf-8"))
+    assert report["command"].startswith("python -m benchmarks.") and path.name in report["command"]
+    assert report["versions"][0].startswith("realformer_fairseq ")
+    assert report["machine"]["processors"] and report["machine"]["cores"] > 0
+    assert re.match(r"\d{4}-\d\d-\d\dT\d\d:", report["date"])
+    assert report["cases"] and report["options"]["rounds"] == rounds
+    for case in report["cases"]:
+        assert list(case["figures"]) == contenders
+        base = case["figures"][report["baseline"]]["seconds"]
+        for name, ratio in case["ratios"].items():
+            own = case["figures"][name]["seconds"]
+            expected = statistics.median(a / b for a, b in zip(base, own, strict=True))
+            assert len(own) == rounds and ratio["seconds"]["median"] == pytest.approx(expected)
+    lines = run("python3", "-m", "benchmarks.tables", path, cwd=PROJECT).stdout.splitlines()
+    rows = [line for line in lines if line.startswith("|")]
+    assert rows == table(report) and len(rows) == 2 + len(report["cases"]) * len(contenders)
+    assert all(line in printed.splitlines() for line in rows)
+    return report
 
 
 def test_gpu_script_without_a_gpu(tmp_path):
     """Both tables come out, also into the file, and generation finds the same hypotheses."""
-    output = tmp_path / "gpu output.md"
-    printed = run(PROJECT / "benchmarks/gpu.sh", "--device", "cpu", "--output", output).stdout
+    output, folder = tmp_path / "gpu output.md", tmp_path / "raw figures"
+    options = ["--device", "cpu", "--output", output, "--json", folder]
+    printed = run(PROJECT / "benchmarks/gpu.sh", *options).stdout
     assert output.read_text("utf-8") == printed
-    rows = re.findall(r"^\| d 16, 2-2.*\|$", printed, re.M)
-    models = [row.split("|")[2 if "tokens" in row else 3].strip() for row in rows]
-    assert models == ["fairseq", "mean", "none", "eager", "fairseq", "none", "mean"]
-    assert rows[5].endswith("| yes |")
+    assert len(list(folder.iterdir())) == 2
+    models = ["fairseq", "mean", "none", "eager"]
+    training = check_report(folder / "cpu-training.json", models, 1, printed)
+    assert all(own["peak_bytes"][0] > 0 for own in training["cases"][0]["figures"].values())
+    models = ["fairseq", "none", "mean"]
+    generation = check_report(folder / "cpu-generation.json", models, 1, printed)
+    assert list(generation["checks"].values()) == [True]
+
+
+def test_text_preparation(raw_corpus, tmp_path):
+    """Both ways give the same bytes, in every stage and round."""
+    options = ["--pairs", 250, "--rounds", 2, "--jobs", 1, "--merges", 60]
+    files = ["--json", tmp_path / "raw.json", "--out", tmp_path / "table.md"]
+    script = PROJECT / "benchmarks/data_prep.sh"
+    printed = run(script, "--corpus", raw_corpus, *options, *files).stdout
+    report = check_report(tmp_path / "raw.json", ["peers", "ours"], 2, printed)
+    assert "\n".join(table(report)) in (tmp_path / "table.md").read_text("utf-8")
+    assert report["checks"]["codes and encoded text are the same bytes"] is True
+    *stages, total = (case["figures"]["ours"]["seconds"] for case in report["cases"])
+    assert len(stages) == 3 and total == pytest.approx([sum(times) for times in zip(*stages)])
+
+
+def test_averaging(tmp_path):
+    """The averages are the same; of tiny models ours does not have a third of the memory."""
+    path = tmp_path / "raw.json"
+    options = ["--checkpoints", 2, "--shape", "tiny", "--types", 100, "--rounds", 1]
+    command = ["python3", "-m", "benchmarks.averaging", *options, "--json", path]
+    result = run(*command, check=False, cwd=PROJECT)
+    assert result.returncode == 1 and "3 times as fast" in result.stderr
+    report = check_report(path, ["ordinary", "mapped"], 1, result.stdout)
+    assert list(report["checks"].values()) == [True]
+    assert report["machine"]["threads"] is None  # no torch, whose memory its processes would count
+    figures = report["cases"][0]["figures"]["mapped"]
+    assert figures["seconds_without_import"] < figures["seconds"]
+    assert figures["peak_bytes"][0] > 2**26  # torch alone has more
+
+
+def test_quoted_tables_are_those_of_the_raw_figures():
+    """Of every file that the README links to."""
+    text = README.read_text("utf-8")
+    for name in set(re.findall(r"\((raw/[^)]+\.json)\)", text)):
+        report = json.loads((README.parent / name).read_text("utf-8"))
+        assert "\n".join(table(report)) in text, name
 
 
 def test_gpu_script_needs_a_gpu():
     if torch.cuda.is_available():
         pytest.skip("there is a CUDA device")
-    result = run(PROJECT / "benchmarks/gpu.sh", check=False)
-    assert result.returncode == 1
-    assert "--device cuda" in result.stderr and "no CUDA device" in result.stderr
+    error = fails(PROJECT / "benchmarks/gpu.sh")
+    assert "--device cuda" in error and "no CUDA device" in error
 
 
 @pytest.mark.parametrize(
@@ -56,11 +137,27 @@ def test_gpu_script_needs_a_gpu():
     [
         ("training", ["--shapes", "d512,d1"], ["--shapes", "'d1'", "d128"]),
         ("training", ["--contenders", "ours"], ["--contenders", "'ours'", "eager"]),
-        ("generation", ["--batches", "1,x"], ["--batches", "'1,x'"]),
+        ("training", ["--warm-up", "-1"], ["--warm-up", "-1"]),
+        ("generation", ["--batches", "1,x"], ["--batches", "'x'"]),
         ("generation", ["--batches", "0"], ["--batches", "above 0"]),
+        ("averaging", ["--folder", "/no/such"], ["--folder", "/no/such"]),
     ],
 )
-def test_bad_options(module, options, words):
-    result = run("python3", "-m", f"benchmarks.{module}", *options, check=False, cwd=PROJECT)
-    assert result.returncode != 0
-    assert all(word in result.stderr.splitlines()[-1] for word in words)
+def test_bad_options(module, options, words, monkeypatch):
+    monkeypatch.setattr(sys, "argv", [module, *options])
+    with pytest.raises(UserError) as error:
+        importlib.import_module(f"benchmarks.{module}").parse_args()
+    assert all(word in str(error.value) for word in words)
+
+
+def test_what_fails_is_one_line_and_leaves_no_file(tmp_path):
+    command = ["python3", "-m", "benchmarks.data_prep", "--corpus", "/no/such", "--json"]
+    assert "/no/such/train.en" in fails(*command, tmp_path / "raw.json", cwd=PROJECT)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("text", ["{", "{}", "[1]"])
+def test_tables_of_another_file(text, tmp_path):
+    path = tmp_path / "raw.json"
+    path.write_text(text)
+    assert str(path) in fails("python3", "-m", "benchmarks.tables", path, cwd=PROJECT)

@@ -11,19 +11,18 @@ import sys
 from pathlib import Path
 from typing import Dict, Sequence, Tuple
 
-ATTENTION = {
-    "encoder": "encoder self-attention",
-    "decoder": "decoder self-attention",
-    "cross": "cross-attention",
-}
+from realformer_checkpoints.figures import TITLES
+from realformer_runtime.command_line import run_main
+
 MEASURES = {"entropy": "entropy", "jsd": "JSD to the layer below"}
 
+# Nats by measure, attention and layer.
 Means = Dict[Tuple[str, str, int], float]
 
 
 def means_by_layer(path: Path) -> Means:
-    """The mean over heads of each measure, by measure, attention and layer; in nats."""
-    heads: Dict[Tuple[str, str, int], list] = {}
+    """The mean over heads."""
+    heads: Dict[tuple, list] = {}
     with open(path, newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
             place = row["measure"], row["attention"], int(row["layer"])
@@ -37,7 +36,7 @@ def markdown(models: Dict[str, Means]) -> str:
     head = ["measure", "attention", "model", *(f"layer {layer}" for layer in layers), "mean"]
     lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
     for measure, label in MEASURES.items():
-        for attention, full_name in ATTENTION.items():
+        for attention, full_name in TITLES.items():
             for model, means in models.items():
                 values = [means.get((measure, attention, layer)) for layer in layers]
                 there = [value for value in values if value is not None]
@@ -55,4 +54,4 @@ def main(folders: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    run_main(lambda: main(sys.argv[1:]))

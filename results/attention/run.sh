@@ -16,30 +16,25 @@
 #   results/attention/run.sh --data data/debian-en2fr/data-bin --out data/attention \
 #     none=data/residual-attention/none-1/average.pt mean=data/residual-attention/mean-1/average.pt
 set -euo pipefail
-# shellcheck source=scripts/lib/common.sh
-source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/lib/common.sh"
+# shellcheck source=results/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
-DATA="" OUT="" MODELS=()
-while [[ $# -gt 0 ]]; do
-  case "$1" in
-    -h | --help) help_text; exit ;;
-    --data) need_value "$1" $# "${2-}"; DATA="$2"; shift 2 ;;
-    --out) need_value "$1" $# "${2-}"; OUT="$2"; shift 2 ;;
-    *=*)
-      need_file "${1%%=*}" "${1#*=}"
-      [[ " ${MODELS[*]%%=*} " != *" ${1%%=*} "* ]] || die "'${1%%=*}' is given twice"
-      MODELS+=("$1")
-      shift
-      ;;
-    *) die "unknown option '$1' (-h for help)" ;;
-  esac
-done
-[[ -n "$DATA" && -n "$OUT" && ${#MODELS[@]} -gt 0 ]] ||
+DATA="" OUT=""
+read_options "--data --out NAME" "$@"
+[[ -n "$DATA" && -n "$OUT" && ${#NAMES[@]} -gt 0 ]] ||
   die "--data, --out and at least one NAME=CHECKPOINT are needed (-h for help)"
+names=" "
+for model in "${NAMES[@]}"; do
+  name="${model%%=*}"
+  [[ "$model" == *=* ]] || die "'$model' is not NAME=CHECKPOINT (-h for help)"
+  need_file "$name" "${model#*=}"
+  [[ "$names" != *" $name "* ]] || die "'$name' is given twice"
+  names+="$name "
+done
 make_folder --out "$OUT"
 
 folders=()
-for model in "${MODELS[@]}"; do
+for model in "${NAMES[@]}"; do
   name="${model%%=*}"
   say "$name"
   make_folder --out "$OUT/$name"

@@ -12,21 +12,13 @@
 #
 #   results/debian-en-fr/run.sh --out /tmp/debian-run
 set -euo pipefail
-# shellcheck source=scripts/lib/common.sh
-source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/lib/common.sh"
+# shellcheck source=results/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
-OUT="$PROJECT/data/debian-en2fr-run"
-CORPUS=()
-while [[ $# -gt 0 ]]; do
-  case "$1" in
-    -h | --help) help_text; exit ;;
-    --corpus) need_value "$1" $# "${2-}"; CORPUS=(--corpus "$2"); shift 2 ;;
-    --out) need_value "$1" $# "${2-}"; OUT="$2"; shift 2 ;;
-    *) die "unknown option '$1' (-h for help)" ;;
-  esac
-done
+CORPUS="" OUT="$PROJECT/data/debian-en2fr-run"
+read_options "--corpus --out" "$@"
 
-"$PROJECT/data-prep/prepare-debian-en2fr.sh" --out "$OUT/corpus" ${CORPUS[@]+"${CORPUS[@]}"}
+"$PROJECT/data-prep/prepare-debian-en2fr.sh" --out "$OUT/corpus" ${CORPUS:+--corpus "$CORPUS"}
 use_environment
 keep_freed_memory
 

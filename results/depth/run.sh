@@ -18,8 +18,8 @@
 #
 #   results/depth/run.sh --data data/debian-en2fr/data-bin post-ln admin
 set -euo pipefail
-# shellcheck source=scripts/lib/common.sh
-source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/lib/common.sh"
+# shellcheck source=results/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
 declare -A OPTIONS=(
   [post-ln]="--residual-attention none --sublayer-scaling none"
@@ -34,20 +34,11 @@ declare -A OPTIONS=(
 ALL=(post-ln admin realformer-mean pre-ln deepnorm admin-analytic realformer-sum)
 
 DATA="" OUT="$PROJECT/data/depth" LR=2e-3 UPDATES=500
-NAMES=()
-while [[ $# -gt 0 ]]; do
-  case "$1" in
-    -h | --help) help_text; exit ;;
-    --data) need_value "$1" $# "${2-}"; DATA="$2"; shift 2 ;;
-    --out) need_value "$1" $# "${2-}"; OUT="$2"; shift 2 ;;
-    --lr) need_value "$1" $# "${2-}"; LR="$2"; shift 2 ;;
-    --updates) need_value "$1" $# "${2-}"; need_count "$1" "$2"; UPDATES="$2"; shift 2 ;;
-    *)
-      [[ -n "${OPTIONS[$1]+there}" ]] || die "'$1' is none of ${ALL[*]} (-h for help)"
-      NAMES+=("$1")
-      shift
-      ;;
-  esac
+read_options "--data --out --lr --updates NAME" "$@"
+[[ ${#NAMES[@]} -gt 0 ]] || NAMES=("${ALL[@]}")
+for name in "${NAMES[@]}"; do
+  [[ -n "$name" && -n "${OPTIONS[$name]+there}" ]] ||
+    die "'$name' is none of ${ALL[*]} (-h for help)"
 done
 [[ -n "$DATA" ]] || die "--data is needed (-h for help)"
 need_file "--data $DATA" "$DATA/dict.en.txt"
@@ -81,7 +72,7 @@ validate() { # name
     --max-tokens 4096 --required-batch-size-multiple 1 --cpu --log-format simple
 }
 
-for name in "${NAMES[@]:-${ALL[@]}}"; do
+for name in "${NAMES[@]}"; do
   [[ -e "$OUT/$name.done" ]] && continue
   say "$name"
   status=0

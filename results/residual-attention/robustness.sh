@@ -19,20 +19,11 @@
 #
 #   results/residual-attention/robustness.sh --corpus data/debian-en2fr
 set -euo pipefail
-# shellcheck source=scripts/lib/common.sh
-source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/lib/common.sh"
+# shellcheck source=results/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
 CORPUS="" OUT="$PROJECT/data/residual-attention-robustness" UPDATES=850 JOBS="$(cores)"
-while [[ $# -gt 0 ]]; do
-  case "$1" in
-    -h | --help) help_text; exit ;;
-    --corpus) need_value "$1" $# "${2-}"; CORPUS="$2"; shift 2 ;;
-    --out) need_value "$1" $# "${2-}"; OUT="$2"; shift 2 ;;
-    --updates) need_value "$1" $# "${2-}"; need_count "$1" "$2"; UPDATES="$2"; shift 2 ;;
-    --jobs) need_value "$1" $# "${2-}"; need_count "$1" "$2"; JOBS="$2"; shift 2 ;;
-    *) die "unknown option '$1' (-h for help)" ;;
-  esac
-done
+read_options "--corpus --out --updates --jobs" "$@"
 [[ -n "$CORPUS" ]] || die "--corpus is needed (-h for help)"
 make_absolute OUT
 

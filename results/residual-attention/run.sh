@@ -27,8 +27,8 @@
 #
 #   results/residual-attention/run.sh --corpus data/debian-en2fr --seeds 1 none mean
 set -euo pipefail
-# shellcheck source=scripts/lib/common.sh
-source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/lib/common.sh"
+# shellcheck source=results/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
 ADMIN=(admin admin-mean admin-sum admin-encoder admin-decoder admin-cross)
 ALL=(none mean fairseq-post-ln sum fairseq-pre-ln encoder decoder cross "${ADMIN[@]}")
@@ -53,25 +53,11 @@ options_of() { # name; prints the options in which the model differs
 }
 
 CORPUS="" OUT="$PROJECT/data/residual-attention" SEEDS="1 2"
-UPDATES=1700 LR=2e-3 DROPOUT=0.1 JOBS="$(cores)" TRANSLATE=yes
-NAMES=()
-while [[ $# -gt 0 ]]; do
-  case "$1" in
-    -h | --help) help_text; exit ;;
-    --corpus) need_value "$1" $# "${2-}"; CORPUS="$2"; shift 2 ;;
-    --out) need_value "$1" $# "${2-}"; OUT="$2"; shift 2 ;;
-    --seeds) need_value "$1" $# "${2-}"; SEEDS="$2"; shift 2 ;;
-    --updates) need_value "$1" $# "${2-}"; need_count "$1" "$2"; UPDATES="$2"; shift 2 ;;
-    --lr) need_value "$1" $# "${2-}"; LR="$2"; shift 2 ;;
-    --dropout) need_value "$1" $# "${2-}"; DROPOUT="$2"; shift 2 ;;
-    --jobs) need_value "$1" $# "${2-}"; need_count "$1" "$2"; JOBS="$2"; shift 2 ;;
-    --no-translation) TRANSLATE=""; shift ;;
-    *)
-      options_of "$1" >/dev/null || die "'$1' is none of ${ALL[*]} (-h for help)"
-      NAMES+=("$1")
-      shift
-      ;;
-  esac
+UPDATES=1700 LR=2e-3 DROPOUT=0.1 JOBS="$(cores)" NO_TRANSLATION=""
+read_options "--corpus --out --seeds --updates --lr --dropout --jobs [--no-translation] NAME" "$@"
+[[ ${#NAMES[@]} -gt 0 ]] || NAMES=("${ALL[@]}")
+for name in "${NAMES[@]}"; do
+  options_of "$name" >/dev/null || die "'$name' is none of ${ALL[*]} (-h for help)"
 done
 [[ -n "$CORPUS" ]] || die "--corpus is needed (-h for help)"
 for file in data-bin/dict.en.txt raw/test.en raw/test.fr; do
@@ -117,7 +103,7 @@ one() { # name, seed
   local run="$OUT/$1-$2" status=0
   [[ -e "$run.trained" ]] || train "$1" "$2" "$run" >>"$run.log" 2>&1 || status=$?
   [[ "$status" -ne 0 ]] || : >"$run.trained"
-  if [[ "$status" -eq 0 && -n "$TRANSLATE" && ! -e "$run.fr" ]]; then
+  if [[ "$status" -eq 0 && -z "$NO_TRANSLATION" && ! -e "$run.fr" ]]; then
     translate "$run" >"$run.translation.log" 2>&1 || status=$?
   fi
   [[ "$status" -ne 0 ]] || { say "$1, seed $2: done" && return; }
@@ -130,7 +116,7 @@ trap 'kill -TERM -- "${started[@]/#/-}" 2>/dev/null || true; exit 143' INT TERM
 started=()
 set -m # a process group for each job
 for seed in "${SEEDS[@]}"; do
-  for name in "${NAMES[@]:-${ALL[@]}}"; do
+  for name in "${NAMES[@]}"; do
     while [[ "$(jobs -rp | wc -l)" -ge "$JOBS" ]]; do wait -n || true; done
     one "$name" "$seed" &
     started+=($!)

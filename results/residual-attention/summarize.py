@@ -48,12 +48,17 @@ class Run(NamedTuple):
     losses: Dict[int, float]
     speed: float
 
+    @property
+    def last_loss(self) -> float:
+        return self.losses[max(self.losses)]
 
-Scores = Dict[Tuple[str, int], Dict]
+    @property
+    def system(self) -> str:
+        """How score_bleu.sh calls it, which is given the files of a folder by their bare names."""
+        return f"{self.name}-{self.seed}.fr"
 
 
-def last_loss(run: Run) -> float:
-    return run.losses[max(run.losses)]
+Scores = Dict[Tuple[str, int], Dict]  # by baseline and seed
 
 
 def runs_of_logs(folder: Path) -> List[Run]:
@@ -72,6 +77,12 @@ def runs_of_logs(folder: Path) -> List[Run]:
                 runs.append(Run(name, int(seed), losses, speed))
     end = max((max(run.losses) for run in runs), default=0)
     return [run for run in runs if max(run.losses) == end]
+
+
+def by_name(runs: Sequence[Run]) -> Dict[str, List[Run]]:
+    """The seeds of each training that is there, in the order of LABELS."""
+    seeds = {name: [run for run in runs if run.name == name] for name in LABELS}
+    return {name: own for name, own in seeds.items() if own}
 
 
 def write_curves(runs: Iterable[Run], path: Path) -> None:
@@ -116,7 +127,7 @@ def mean_and_values(values: Sequence[float], digits: int) -> str:
 
 
 def read_scores(folder: Path) -> Scores:
-    """What run.sh wrote with ``score_bleu.sh --json``, by baseline and seed."""
+    """What run.sh wrote with ``score_bleu.sh --json``."""
     scores = {}
     for path in sorted(folder.glob("scores-*.json")):
         *baseline, seed = path.stem.split("-")[1:]
@@ -128,26 +139,21 @@ def read_scores(folder: Path) -> Scores:
 def figures_of(scores: Scores, run: Run) -> Optional[Dict]:
     """Scores of one system, whatever it was compared with."""
     for (_, seed), found in scores.items():
-        if seed == run.seed and system(run) in found["systems"]:
-            return found["systems"][system(run)]
+        if seed == run.seed and run.system in found["systems"]:
+            return found["systems"][run.system]
     return None
 
 
 def significance(scores: Scores, baseline: str, run: Run) -> str:
     tests = scores.get((baseline, run.seed), {}).get("paired_bootstrap", {})
-    p = tests.get("sacreBLEU", {}).get("systems", {}).get(system(run), {}).get("p_value")
+    p = tests.get("sacreBLEU", {}).get("systems", {}).get(run.system, {}).get("p_value")
     return "" if p is None else f"{p:.3f}"
-
-
-def system(run: Run) -> str:
-    """How score_bleu.sh calls it, which is given the files of a folder by their bare names."""
-    return f"{run.name}-{run.seed}.fr"
 
 
 def reached(runs: Sequence[Run], baselines: Dict[int, Run]) -> str:
     """When each run had the loss that the baseline with its seed ended with."""
     pairs = [(run, baselines[run.seed]) for run in runs if run.seed in baselines]
-    found = [updates_until(run.losses, last_loss(baseline)) for run, baseline in pairs]
+    found = [updates_until(run.losses, baseline.last_loss) for run, baseline in pairs]
     return ", ".join(f"{updates:.0f}" if updates else "not reached" for updates in found)
 
 
@@ -157,7 +163,7 @@ def table_row(name: str, runs: Sequence[Run], scores: Scores, baselines: Sequenc
     tests = [[significance(scores, baseline, run) for run in runs] for baseline in BASELINES]
     cells = [
         LABELS[name],
-        mean_and_values([last_loss(run) for run in runs], 3),
+        mean_and_values([run.last_loss for run in runs], 3),
         mean_and_values([figure["sacreBLEU"]["score"] for figure in figures], 1),
         mean_and_values([figure["chrF2"]["score"] for figure in figures], 1),
         *(", ".join(filter(None, values)) for values in tests),
@@ -169,17 +175,15 @@ def table_row(name: str, runs: Sequence[Run], scores: Scores, baselines: Sequenc
 
 
 def markdown_table(runs: Sequence[Run], scores: Scores) -> str:
-    """Every training that is in ``runs``, in the order of LABELS."""
-    baselines = [{run.seed: run for run in runs if run.name == name} for name in BASELINES]
+    """Every training that is in ``runs``."""
+    seeds = by_name(runs)
+    baselines = [{run.seed: run for run in seeds.get(name, [])} for name in BASELINES]
     lines = [
         "| model | validation loss | sacreBLEU | chrF2 | p (none) | p (ADMIN) "
         "| updates (none) | updates (ADMIN) | tokens a second |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
-    for name in LABELS:
-        own = [run for run in runs if run.name == name]
-        if own:
-            lines.append(table_row(name, own, scores, baselines))
+    lines += [table_row(name, own, scores, baselines) for name, own in seeds.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -206,21 +210,17 @@ def difference(run: Run, runs: Sequence[Run]) -> Dict[int, float]:
 
 def draw(runs: Sequence[Run], output: Path) -> None:
     """Validation loss by update, and below it the difference to the baseline."""
-    names = [name for name in LABELS if any(run.name == name for run in runs)]
-    kinds = [name.startswith("admin") for name in names]
-    titles = [title for title, admin in zip(PANELS, (False, True)) if admin in kinds]
-    size = (1 + 5 * len(titles), 8)
-    figure = new_figure(figsize=size, dpi=110)
-    panels = figure.subplots(2, len(titles), sharex=True, sharey="row", squeeze=False)
-    for (losses, differences), title in zip(panels.T, titles):
-        with_admin = title == PANELS[1]
-        shown = [name for name in names if name.startswith("admin") == with_admin]
-        for name in [BASELINES[0], *shown] if with_admin else shown:
-            own = [run for run in runs if run.name == name]
-            if not own:  # the baseline, not trained yet
-                continue
-            plot(losses, name, [run.losses for run in own])
-            compared = list(filter(None, (difference(run, runs) for run in own)))
+    seeds = by_name(runs)
+    admin = [name for name in seeds if name.startswith("admin")]
+    shown = {PANELS[0]: [name for name in seeds if name not in admin], PANELS[1]: admin}
+    shown = {title: names for title, names in shown.items() if names}
+    figure = new_figure(figsize=(1 + 5 * len(shown), 8), dpi=110)
+    panels = figure.subplots(2, len(shown), sharex=True, sharey="row", squeeze=False)
+    for (losses, differences), (title, names) in zip(panels.T, shown.items()):
+        also = [BASELINES[0]] if names is admin and BASELINES[0] in seeds else []
+        for name in also + names:
+            plot(losses, name, [run.losses for run in seeds[name]])
+            compared = list(filter(None, (difference(run, runs) for run in seeds[name])))
             if compared:
                 plot(differences, name, compared)
         losses.set(title=title)
