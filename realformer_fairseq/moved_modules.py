@@ -67,10 +67,20 @@ class MovedModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return None
 
     def exec_module(self, module):
-        old, new = module.__name__, self.paths[module.__name__]
+        sys.modules[module.__name__] = importlib.import_module(self.warned_path(module.__name__))
+
+    def get_code(self, old):
+        """What ``python -m`` runs: the module at its new path."""
+        new = self.warned_path(old)
+        run = f"import runpy; runpy.run_module({new!r}, run_name='__main__', alter_sys=True)"
+        return compile(run, old, "exec")
+
+    def warned_path(self, old: str) -> str:
+        """The new path, after a warning."""
+        new = self.paths[old]
         message = f"{old} is {new} now; the old path goes with version 0.3"
-        warnings.warn(message, FutureWarning, stacklevel=2)
-        sys.modules[old] = importlib.import_module(new)
+        warnings.warn(message, FutureWarning, stacklevel=3)
+        return new
 
 
 def find_moved_modules() -> None:

@@ -80,3 +80,10 @@ def test_an_old_path_leads_to_the_new_one_with_a_warning(old, new):
     sys.modules.pop(old, None)
     with pytest.warns(FutureWarning, match=f"{old} is {new} now"):
         assert importlib.import_module(old) is importlib.import_module(new)
+
+
+def test_an_old_path_runs_as_a_command():
+    command = [sys.executable, "-m", "realformer_fairseq.text.tokenization", "--lang", "en"]
+    result = run(*command, input="Hello, world.\n", cwd=PROJECT)
+    assert result.stdout == "Hello , world .\n"
+    assert "realformer_runtime.text.tokenization now" in result.stderr
