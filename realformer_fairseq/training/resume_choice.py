@@ -78,20 +78,18 @@ def choose_checkpoint(filename: str, save_dir: str) -> Choice:
     Raises:
         UserError: ``filename`` is damaged, and no whole checkpoint can replace it
     """
-    path = Path(filename)
-    is_last = path == Path(save_dir, "checkpoint_last.pt")
-    if path.exists():
+    path, why = Path(filename), f"{filename}: not there"
+    is_there = path.exists()
+    if is_there:
         try:
             load_whole(filename)
             return Choice(filename)
         except UserError as error:
             why = str(error)
-        instead = newest_whole(path.parent, besides=path) if is_last else None
-        if instead is None:
-            raise UserError(f"{why}; to start afresh, move it away")
-    else:
-        why = f"{filename}: not there"
-        instead = newest_whole(path.parent, besides=path) if is_last else None
-        if instead is None:
-            return Choice(filename)
-    return Choice(instead, f"{why}; going on from {instead}")
+    is_last = path == Path(save_dir, "checkpoint_last.pt")
+    instead = newest_whole(path.parent, besides=path) if is_last else None
+    if instead is not None:
+        return Choice(instead, f"{why}; going on from {instead}")
+    if is_there:
+        raise UserError(f"{why}; to start afresh, move it away")
+    return Choice(filename)
