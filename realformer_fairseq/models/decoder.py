@@ -131,7 +131,7 @@ class RealFormerDecoder(TransformerDecoderBase):
             if layer.encoder_attn is not None:
                 if not known:
                     order_of_keys = layer.order_of_encoder_keys(incremental_state, new_order)
-                    known = layer.encoder_attn.kept_batch(incremental_state) is not None
+                    known = layer.encoder_attn.cached_batch_size(incremental_state) is not None
                 if order_of_keys is not None:
                     layer.encoder_attn.reorder_incremental_state(incremental_state, order_of_keys)
             layer.self_attn.reorder_incremental_state(incremental_state, new_order)

@@ -6,7 +6,7 @@ import torch
 from fairseq.modules.transformer_layer import TransformerDecoderLayerBase
 from torch import Tensor
 
-from .decoding_cache import order_of_kept_keys
+from .decoding_cache import order_of_cached_keys
 from .residual_attention import ResidualMultiheadAttention
 from .sublayer_scaling import build_residual, initialize_deepnorm
 
@@ -175,18 +175,18 @@ class RealFormerDecoderLayer(TransformerDecoderLayerBase):
         """
         if self.encoder_attn is None:
             return None
-        sentences = self.encoder_attn.kept_batch(incremental_state)
-        batch = self.self_attn.kept_batch(incremental_state)
+        sentences = self.encoder_attn.cached_batch_size(incremental_state)
+        batch = self.self_attn.cached_batch_size(incremental_state)
         if sentences is None or batch is None:
             return None
-        return order_of_kept_keys(new_order, sentences, batch // sentences)
+        return order_of_cached_keys(new_order, sentences, batch // sentences)
 
     def _has_cached_keys(
         self, incremental_state: Optional[Dict[str, Dict[str, Optional[Tensor]]]]
     ) -> bool:
         if incremental_state is None:
             return False
-        return self.self_attn.kept_batch(incremental_state) is not None
+        return self.self_attn.cached_batch_size(incremental_state) is not None
 
     def _masks_with_encoder(
         self,

@@ -45,7 +45,7 @@ def beams_made(new_order: Tensor, sentences: int) -> int:
     return beam if order is not None and is_unchanged(order, sentences) else 1
 
 
-def order_of_kept_keys(new_order: Tensor, sentences: int, beam: int) -> Optional[Tensor]:
+def order_of_cached_keys(new_order: Tensor, sentences: int, beam: int) -> Optional[Tensor]:
     """The new order of keys that are cached once a sentence, or None if it does not change.
 
     If a group of beams mixes sentences, the result has one entry for each beam. From then on the

@@ -247,7 +247,7 @@ class ResidualMultiheadAttention(MultiheadAttention):
             incremental_state = self._set_input_buffer(incremental_state, state)
         return incremental_state
 
-    def kept_batch(
+    def cached_batch_size(
         self, incremental_state: Dict[str, Dict[str, Optional[Tensor]]]
     ) -> Optional[int]:
         """Batch size of the cached keys, or None before the first step."""
