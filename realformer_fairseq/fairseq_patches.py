@@ -51,7 +51,7 @@ PATCHES = (
         checkpoint_utils,
         "torch_persistent_save",
         save_whole,
-        "fairseq tries again behind what a failed try has written",
+        "after a failed write, fairseq appends its next attempt to the partial file",
         TRAINED,
     ),
     Patch(
@@ -72,7 +72,7 @@ PATCHES = (
         distributed_utils,
         "call_main",
         forward_to_spawned,
-        "processes that fairseq starts hear of the signal that tells a training to stop",
+        "the signal that stops a training must also reach the processes that fairseq starts",
         TRAINED,
     ),
     Patch(

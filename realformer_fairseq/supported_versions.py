@@ -1,4 +1,4 @@
-"""Which Python, torch and fairseq the plugin runs on, checked when it is imported.
+"""Check at import that the plugin runs with the installed Python, torch and fairseq.
 
 Without this check a combination that cannot work ends in a traceback from deep within fairseq.
 """

@@ -92,7 +92,7 @@ def with_our_trainer(load_checkpoint: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def save_or_end(save_checkpoint: Callable[..., Any]) -> Callable[..., Any]:
-    """``save_checkpoint`` of fairseq, with which our trainer writes whole files or ends."""
+    """``save_checkpoint`` of fairseq; if our trainer cannot save, it ends in one line."""
 
     @functools.wraps(save_checkpoint)
     def save_with_ours(cfg, trainer, *args, **kwargs):

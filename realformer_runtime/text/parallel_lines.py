@@ -134,7 +134,7 @@ def convert_blocks(
 ) -> Iterator[Converted]:
     """Convert a stream block by block, in order.
 
-    At most ``BLOCKS_PER_WORKER`` blocks a worker are read ahead of what has been yielded.
+    At most ``BLOCKS_PER_WORKER`` blocks for each worker are read ahead of the results.
 
     Args:
         source: UTF-8; a last line without a line feed stays so
