@@ -1,10 +1,10 @@
 """Average the parameters of checkpoints, as fairseq's scripts/average_checkpoints.py does.
 
-No distribution of fairseq ships that script. Option names and the choice of files are fairseq's,
-and float32 parameters come out with the same bits. What differs: one parameter at a time is read,
-from files that are mapped into memory; a file never runs code; tied parameters stay tied; every
-parameter keeps its type (fairseq turns float16 into float32); the optimizer's state is neither
-read nor written; the best checkpoints are the highest ones where the metric was maximised.
+No distribution of fairseq ships that script. Options, the choice of files and the bits of float32
+averages are fairseq's. Differences: parameters are read one at a time from mapped files; a file
+never runs code; tied parameters stay tied; every parameter keeps its type (fairseq turns float16
+into float32); the optimizer's state is neither read nor written; if the metric was maximised, the
+best checkpoints are those of the highest values.
 """
 
 import os
@@ -24,11 +24,10 @@ FILES, WEIGHTS = "averaged_from", "averaged_with_weights"  # in the state of an 
 
 
 def check_same_parameters(states: Sequence[Dict[str, Any]], paths: Sequence[str]) -> None:
-    """Compare all models with the last one.
+    """Refuse models whose parameters differ from those of the last one.
 
     Raises:
-        UserError: naming the file and the first parameter that is missing, unknown or of another
-            shape
+        UserError: naming the file and the first parameter that is missing or of another shape
     """
     expected = states[-1]["model"]
     for state, path in zip(states, paths):
@@ -45,14 +44,14 @@ def check_same_parameters(states: Sequence[Dict[str, Any]], paths: Sequence[str]
 def average_checkpoints(
     paths: Sequence[str], weights: Optional[Sequence[float]] = None
 ) -> Dict[str, Any]:
-    """The state of the last file with the mean of all models, and without its optimizer's state.
+    """The state of the last file with the mean of all models, without its optimizer's state.
 
-    Epoch, configuration and ``optimizer_history`` stay: fairseq reads them when it generates and
-    with ``--restore-file FILE --reset-optimizer``. ``averaged_from`` records the names of the
-    files, ``averaged_with_weights`` the weights, if there are any.
+    Epoch, configuration and ``optimizer_history`` stay: fairseq-generate and ``--restore-file FILE
+    --reset-optimizer`` read them. ``averaged_from`` records the names of the files,
+    ``averaged_with_weights`` any weights.
 
     Raises:
-        UserError: naming a file that cannot be read, or that does not fit the others
+        UserError: naming a file that cannot be read or does not fit the others
         OSError: no such file
     """
     states = [load_checkpoint(path) for path in paths]
@@ -67,14 +66,14 @@ def average_checkpoints(
 
 
 def lines_about(names: Sequence[str], weights: Optional[Sequence[float]]) -> List[str]:
-    """One line for each file that went into an average, with its weight if it has one."""
+    """One line for each averaged file, with any weight."""
     if weights is None:
         return list(names)
     return [f"{name}  weight {weight:g}" for name, weight in zip(names, weights)]
 
 
 def checked_weights(args, paths: Sequence[str]) -> Optional[List[float]]:
-    """Raises UserError unless there is a positive weight for every file, or none at all."""
+    """The weights, or None. Raises UserError unless every file has a positive weight."""
     if args.weights is None:
         return None
     if len(args.weights) != len(paths):
@@ -103,7 +102,7 @@ def parse_args():
 
 
 def show(path: str) -> None:
-    """Print the names of the files that went into an average."""
+    """Print which files an average was made from."""
     state = load_checkpoint(path)
     files, weights = state.get(FILES), state.get(WEIGHTS)
     if not are_all(files, str) or not (weights is None or are_all(weights, float)):
@@ -112,7 +111,7 @@ def show(path: str) -> None:
 
 
 def are_all(values: Any, kind: type) -> bool:
-    """Whether something is a list of values of a kind."""
+    """Whether ``values`` is a list of values of one type."""
     return isinstance(values, list) and all(isinstance(value, kind) for value in values)
 
 

@@ -1,4 +1,4 @@
-"""What all pictures share: a figure without a display, its file, and text that is no formula."""
+"""Helpers of all pictures: figures without a display, PNG files, headings."""
 
 import importlib.util
 from pathlib import Path
@@ -13,10 +13,10 @@ TITLES = {
 
 
 def check_matplotlib(besides: str = "") -> None:
-    """Before the work that a picture would be lost for.
+    """Refuse to start work for a picture that cannot be drawn.
 
     Args:
-        besides: what else the user can do
+        besides: other advice for the user
 
     Raises:
         UserError: matplotlib is not installed
@@ -44,7 +44,7 @@ def new_figure(**options):
 
 
 def save(figure, output: Path) -> None:
-    """As a PNG file."""
+    """Write a figure as a PNG file, and close it."""
     from matplotlib import pyplot
 
     figure.savefig(output, format="png")
@@ -57,5 +57,5 @@ def heading(title: str, attention: str) -> str:
 
 
 def plain(text: str) -> str:
-    """For matplotlib, to which a dollar sign starts a formula."""
+    """Escape dollar signs, which start a formula in matplotlib."""
     return text.replace("$", r"\$")

@@ -13,7 +13,7 @@ PROGRAM = "plot_learning_curve.sh"
 
 
 class Quantity(NamedTuple):
-    """How to label what fairseq-train logs, and on which scale."""
+    """Label and scale of the axis for a logged quantity."""
 
     label: str
     scale: str
@@ -27,14 +27,13 @@ QUANTITIES = {
 
 
 def draw_curves(logs: Dict[str, Dict[str, Curve]], quantity: str, title: str, output: Path) -> None:
-    """A picture with the curves of one or several trainings, a colour each.
+    """Draw the curves of one or several trainings, each in one colour.
 
-    A training's own loss is drawn thin beside its validation loss, if it has one.
+    The training loss is a thin line if there is a validation loss.
 
     Args:
         logs: curves by the name of the training
         quantity: one of ``QUANTITIES``
-        title: stands above it
         output: PNG file
     """
     figure = new_figure(figsize=(7, 4.5), dpi=120)
@@ -51,7 +50,7 @@ def draw_curves(logs: Dict[str, Dict[str, Curve]], quantity: str, title: str, ou
     axes.set(xlabel="updates", ylabel=label, yscale=scale)
     axes.set_title(plain(title))
     axes.yaxis.set_major_formatter("{x:g}")
-    if scale == "log":  # by default powers of ten, and nothing in between
+    if scale == "log":  # the default labels only powers of ten
         axes.yaxis.set_minor_formatter("{x:g}")
     axes.grid(alpha=0.3)
     axes.legend()

@@ -1,7 +1,6 @@
 """Draw omega of each sub-layer of trained models, and where it started.
 
-The start is what the log of fairseq-train says about ADMIN's profile, or 1 where it says nothing
-about a parameter.
+The start is ADMIN's profile in the log of fairseq-train, or 1 for parameters without one.
 """
 
 import re
@@ -28,7 +27,7 @@ STACKS = ("encoder", "decoder")
 
 
 class OmegasOfModel(NamedTuple):
-    """One trained model: omegas by parameter, and the profile they started from."""
+    """The omegas of one trained model and its profile, both by name of the parameter."""
 
     name: str
     trained: Dict[str, Tensor]
@@ -36,7 +35,7 @@ class OmegasOfModel(NamedTuple):
 
 
 def depth_order(name: str) -> tuple:
-    """Sorts the parameters of a stack from the bottom to the top."""
+    """Sort key of a stack's parameters, from the bottom to the top."""
     _, layer, sublayer = OMEGA.fullmatch(name).groups()
     return int(layer), ORDER.index(sublayer)
 
@@ -47,7 +46,7 @@ def of_stack(names: Sequence[str], stack: str) -> List[str]:
 
 
 def read_omegas(checkpoint: str, log: str) -> OmegasOfModel:
-    """Read what a training left behind; the name is that of the log.
+    """Read the omegas and the profile of a training, named after its log.
 
     Raises:
         UserError: no omega in the checkpoint
@@ -63,7 +62,7 @@ def read_omegas(checkpoint: str, log: str) -> OmegasOfModel:
 
 
 def draw_omegas(runs: Sequence[OmegasOfModel], title: str, output: Path) -> None:
-    """A panel for each stack: start (dashed), mean after training, and spread over dimensions."""
+    """Draw for each stack the start (dashed), the trained mean and its spread over dimensions."""
     figure = new_figure(figsize=(10, 4.5), dpi=120)
     panels = figure.subplots(1, 2)
     for stack, axes in zip(STACKS, panels):

@@ -9,18 +9,19 @@ from torch import Tensor
 
 from .tied_tensors import storage_key
 
-PART = 1 << 19  # numbers that are averaged at a time
+CHUNK_SIZE = 1 << 19  # numbers that are averaged at a time
 
 
 def mean(tensors: Sequence[Tensor], weights: Optional[Sequence[float]] = None) -> Tensor:
     """Element-wise mean in the type of the last tensor; integers are rounded down.
 
-    Summed in float32 as in fairseq (float64 and integers in their own type), with ``weights`` in
-    float64: their products are not exact in float32. Equal tensors give that tensor bit for bit.
+    Sums are in float32, as in fairseq (float64 and integers in their own type). With ``weights``
+    they are in float64, since the products are not exact in float32. Equal tensors give the same
+    tensor bit for bit.
 
     Args:
         tensors: of one shape
-        weights: one a tensor; by default all count the same
+        weights: one for each tensor, by default equal
     """
     last = tensors[-1]
     if all(t.dtype == last.dtype and torch.equal(t, last) for t in tensors):
@@ -40,13 +41,13 @@ def mean(tensors: Sequence[Tensor], weights: Optional[Sequence[float]] = None) -
     return total.div_(sum(weights), rounding_mode=rounding).to(last.dtype)
 
 
-def mean_in_parts(tensors: Sequence[Tensor], weights: Optional[Sequence[float]]) -> Tensor:
-    """``mean``, a few megabytes at a time: an embedding is a tenth of a model."""
+def mean_in_chunks(tensors: Sequence[Tensor], weights: Optional[Sequence[float]]) -> Tensor:
+    """:func:`mean`, a few megabytes at a time: an embedding is a tenth of a model."""
     result = torch.empty_like(tensors[-1], memory_format=torch.contiguous_format)
     flat = [tensor.reshape(-1) for tensor in tensors]
-    for start in range(0, result.numel(), PART):
-        part = slice(start, start + PART)
-        result.view(-1)[part] = mean([tensor[part] for tensor in flat], weights)
+    for start in range(0, result.numel(), CHUNK_SIZE):
+        chunk = slice(start, start + CHUNK_SIZE)
+        result.view(-1)[chunk] = mean([tensor[chunk] for tensor in flat], weights)
     return result
 
 
@@ -56,18 +57,18 @@ def average_models(
 ) -> Dict[str, Tensor]:
     """Mean of every parameter, one parameter at a time.
 
-    Parameters that are one tensor in every model (shared embeddings) are one in the result, too.
+    Parameters that are tied in every model, such as shared embeddings, stay tied.
 
     Args:
         models: state dictionaries with the same keys and shapes
-        weights: one a model; by default all count the same
+        weights: one for each model, by default equal
     """
-    result = copy.copy(models[-1])  # keeps the version numbers of the modules, see state_dict()
+    result = copy.copy(models[-1])  # keeps the _metadata of state_dict(), versions of modules
     means: Dict[Hashable, Tensor] = {}
     for key in result:
         tensors = [model[key] for model in models]
         tied = tuple(map(storage_key, tensors))
         if tied not in means:
-            means[tied] = mean_in_parts(tensors, weights)
+            means[tied] = mean_in_chunks(tensors, weights)
         result[key] = means[tied]
     return result

@@ -1,7 +1,6 @@
-"""Read a fairseq checkpoint without loading it: its tensors stay on the disk until they are used.
+"""Read a fairseq checkpoint without loading its tensors, which stay on the disk until used.
 
-Nothing in the file is run (``weights_only``), and what is never looked at, such as the state of the
-optimizer, is never read.
+A file never runs code (``weights_only``). Unused tensors, such as the optimizer's, are never read.
 """
 
 import argparse
@@ -25,14 +24,14 @@ NO_MODEL = "not a fairseq checkpoint, it has no model in it"
 
 
 def load_checkpoint(path: str) -> Dict[str, Any]:
-    """A checkpoint with its tensors left on the disk, mapped into memory.
+    """Read a checkpoint with its tensors mapped into memory from the disk.
 
-    What has been used of it counts as resident memory, but the system takes that back as it does
-    with its cache of files. Files from before torch 1.6 cannot be mapped and are read as a whole.
+    Used tensors count as resident memory, but the system can free it like its file cache. Files
+    from before torch 1.6 cannot be mapped and are read completely.
 
     Raises:
-        UserError: truncated, not a checkpoint, or it would have to run code to be loaded, or its
-            tensors are not what fairseq writes, such as larger than the file
+        UserError: truncated, not a checkpoint, with code to run, or with tensors that fairseq does
+            not write, such as ones larger than the file
         OSError: no such file
     """
     if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
@@ -44,16 +43,16 @@ def load_checkpoint(path: str) -> Dict[str, Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             state = torch.load(path, map_location="cpu", mmap=mmap, weights_only=True)
-    except Exception as error:  # torch raises seven different types for a file it cannot read
+    except Exception as error:  # torch raises seven types for files that it cannot read
         raise UserError(f"{path}: {reason_for_refusal(error)}") from None
-    fault = fault_of_state(state) or fault_of_model(state["model"], size)
-    if fault:
-        raise UserError(f"{path}: refused: {fault}")
+    reason = why_not_a_checkpoint(state) or why_tensors_are_refused(state["model"], size)
+    if reason:
+        raise UserError(f"{path}: refused: {reason}")
     return state
 
 
 def can_be_mapped(path: str) -> bool:
-    """Whether the tensors are in a file as they are in memory: a zip archive of stored records."""
+    """Whether a file has tensors as in memory: a zip archive without compression, native bytes."""
     if not zipfile.is_zipfile(path):
         return False
     with zipfile.ZipFile(path) as archive:
@@ -63,8 +62,8 @@ def can_be_mapped(path: str) -> bool:
     return native and all(record.compress_type == zipfile.ZIP_STORED for record in records)
 
 
-def fault_of_state(state: Any) -> str:
-    """What a checkpoint has of another kind than fairseq; empty if nothing."""
+def why_not_a_checkpoint(state: Any) -> str:
+    """Why a state is not one that fairseq writes, or an empty string."""
     model = state.get("model") if isinstance(state, dict) else None
     if not isinstance(model, dict) or not all(isinstance(v, Tensor) for v in model.values()):
         return NO_MODEL
@@ -78,11 +77,11 @@ def fault_of_state(state: Any) -> str:
     return ""
 
 
-def fault_of_model(model: Dict[str, Tensor], size: int) -> str:
-    """Which tensor is not an ordinary one, or claims more than is in the file; empty if none.
+def why_tensors_are_refused(model: Dict[str, Tensor], size: int) -> str:
+    """Why a tensor is not ordinary or is larger than the file, or an empty string.
 
     A small file can describe large tensors: one number that is repeated, or many views of the same
-    numbers. What is made of them would fill memory and disk.
+    numbers. Copies of such tensors would fill memory and disk.
 
     Args:
         size: of the file, in bytes
@@ -103,7 +102,7 @@ def fault_of_model(model: Dict[str, Tensor], size: int) -> str:
 
 
 def reason_for_refusal(error: Exception) -> str:
-    """Half a line about why torch did not load a file."""
+    """Why torch did not load a file, for the end of a message."""
     name = re.search(r"(?:GLOBAL|class) ([\w.]+)", str(error))
     if isinstance(error, pickle.UnpicklingError) and name:
         return f"refused: it holds {name.group(1)}, which could run code when loaded"
@@ -114,8 +113,8 @@ def stored_option(state: Dict[str, Any], group: str, name: str, default: Any = N
     """An option of the training that wrote a checkpoint.
 
     Args:
-        group: of fairseq's configuration, for example ``checkpoint``; older checkpoints have flat
-            arguments, in which it is not looked at
+        group: of fairseq's configuration, for example ``checkpoint``; the flat arguments of older
+            checkpoints have no groups
         name: with underscores, as in ``max_source_positions``
     """
     cfg = state.get("cfg")

@@ -1,9 +1,8 @@
-"""numpy's numbers out of a checkpoint, and nothing else that numpy can build.
+"""Load numpy's numbers from a checkpoint safely.
 
-A pickle names the functions that build its values, with arguments of its own choice. numpy's are
-not made for that: ``numpy.ndarray`` and ``dtype.__setstate__`` turn any bytes into an array of
-pointers to Python objects, which then are followed. So their names lead to what stands here:
-numbers, copied from bytes whose length fits.
+A pickle chooses the functions that build its values, and their arguments. numpy's functions are
+not safe for that: ``numpy.ndarray`` and ``dtype.__setstate__`` turn any bytes into pointers to
+Python objects. The replacements in this file only copy numbers from bytes of the right length.
 """
 
 import pickle
@@ -29,7 +28,7 @@ class NumberType:
         self.dtype = numpy.dtype(kind)
 
     def __setstate__(self, state):
-        """Of a number's type only the byte order matters."""
+        """Take the byte order, the only part of the state that matters for numbers."""
         order = state[1]
         if not isinstance(order, str) or len(order) != 1 or order not in BYTE_ORDERS:
             raise pickle.UnpicklingError("class numpy.dtype has an unknown byte order")
@@ -40,11 +39,11 @@ class NumberType:
 
 
 def read_numbers(number_type, data) -> numpy.ndarray:
-    """A flat copy.
+    """Copy numbers from bytes into a flat array.
 
     Raises:
         pickle.UnpicklingError: not bytes, or not of a ``NumberType``
-        ValueError: half a number is left over
+        ValueError: the bytes do not hold whole numbers
     """
     if type(number_type) is not NumberType or not isinstance(data, bytes):
         raise pickle.UnpicklingError("class numpy.ndarray has something other than numbers in it")
@@ -57,10 +56,10 @@ def number(number_type, data):
 
 
 class Numbers(numpy.ndarray):
-    """Stands for ``numpy.ndarray``: empty, until its state is set. It is saved as an array."""
+    """Stands for ``numpy.ndarray``. It is empty until its state is set, and saved as an array."""
 
     def __new__(cls, *arguments):
-        if arguments:  # of a type, or where in memory
+        if arguments:  # such as a type or a place in memory
             raise pickle.UnpicklingError("class numpy.ndarray is not made of numbers alone")
         return super().__new__(cls, 0, numpy.int8)
 
@@ -75,5 +74,5 @@ class Numbers(numpy.ndarray):
 
 
 def empty_numbers(cls, shape, kind) -> Numbers:
-    """Stands for ``numpy.core.multiarray._reconstruct``, whose result gets its state later."""
+    """Stands for ``numpy.core.multiarray._reconstruct``. The state of its result is set later."""
     return Numbers()

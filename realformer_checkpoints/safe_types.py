@@ -1,9 +1,9 @@
 """Let torch load fairseq's checkpoints without letting a file run code.
 
-torch 2.6 and later unpickle with ``weights_only=True`` and refuse every type that is not known to
-be harmless. fairseq's checkpoints hold ``argparse.Namespace`` and, where a metric such as BLEU is
-tracked, numpy's scalars and arrays of numbers. Exactly those are allowed here; ``weights_only``
-stays on, so a checkpoint from elsewhere is refused if it holds anything more.
+torch 2.6 and later load with ``weights_only=True`` and refuse unknown types. fairseq's checkpoints
+hold ``argparse.Namespace`` and, if a metric such as BLEU is tracked, numpy's scalars and arrays of
+numbers. This file allows exactly these types. ``weights_only`` stays on, so torch refuses a
+checkpoint with any other type.
 """
 
 import argparse
@@ -12,12 +12,12 @@ import torch
 
 from .safe_numbers import Numbers, NumberType, empty_numbers, number
 
-# numpy 2 moved the functions that its pickles name; checkpoints of either may be met.
+# numpy 2 moved the functions that its pickles name. Checkpoints may be of numpy 1 or 2.
 NUMPY_MODULES = ("numpy.core.multiarray", "numpy._core.multiarray")
 
 
 def harmless_types():
-    """What fairseq's checkpoints hold besides tensors and plain Python values."""
+    """The types in fairseq's checkpoints, other than tensors and plain Python values."""
     return [
         argparse.Namespace,
         *((number, f"{module}.scalar") for module in NUMPY_MODULES),
@@ -28,5 +28,5 @@ def harmless_types():
 
 
 def allow_fairseq_checkpoints() -> None:
-    """Tell torch about them."""
+    """Tell torch that :func:`harmless_types` are safe."""
     torch.serialization.add_safe_globals(harmless_types())

@@ -1,4 +1,4 @@
-"""Which checkpoints of a training to average: the last ones, or the best ones.
+"""Choose the checkpoints of a training to average: the last ones, or the best ones.
 
 The names are those that fairseq-train gives: ``checkpoint<epoch>.pt``,
 ``checkpoint_<epoch>_<update>.pt`` and, with ``--keep-best-checkpoints``,
@@ -28,8 +28,6 @@ def last_checkpoints(
     """The ``n`` checkpoints of the highest epochs (or updates), oldest first.
 
     Args:
-        directory: where ``checkpoint<epoch>.pt`` and ``checkpoint_<epoch>_<update>.pt`` are
-        n: how many
         by_update: choose among ``checkpoint_<epoch>_<update>.pt``, by update
         upper_bound: highest epoch (or update) to consider
 
@@ -52,14 +50,14 @@ def last_checkpoints(
 
 
 def check_no_epoch_is_missing(directory: str, chosen: Sequence[int], there: Sequence[int]) -> None:
-    """Compare the distance of the chosen epochs with the smallest between any two epochs.
+    """Refuse chosen epochs with a gap larger than the smallest gap between any two epochs.
 
-    That is 1, or what ``--save-interval`` was. Updates are not checked: fairseq leaves out the
-    update at which an epoch ends.
+    The smallest gap is the ``--save-interval`` of the training. Updates are not checked: fairseq
+    leaves out the update at which an epoch ends.
 
     Args:
-        chosen: increasing
-        there: all epochs of which there is a checkpoint, increasing
+        chosen: epochs, increasing
+        there: all epochs that have a checkpoint, increasing
 
     Raises:
         UserError: naming the first file that is missing
@@ -77,10 +75,8 @@ def best_checkpoints(paths: Sequence[str], n: int, best_is: Optional[str] = None
     """The ``n`` best of ``checkpoint.best_<metric>_<value>.pt``, the best one last.
 
     Args:
-        paths: files; others than those are left aside
-        n: how many
-        best_is: ``lowest`` or ``highest``; by default as the training had it, from its
-            configuration in the checkpoints
+        paths: files, of which those with other names are ignored
+        best_is: ``lowest`` or ``highest``, by default from the configuration in the checkpoints
 
     Raises:
         UserError: fewer than ``n`` are there, or they are of different metrics
@@ -103,10 +99,10 @@ def best_checkpoints(paths: Sequence[str], n: int, best_is: Optional[str] = None
 
 
 def stored_direction(paths: Sequence[str]) -> str:
-    """Whether ``--maximize-best-checkpoint-metric`` was set in the training: lowest or highest.
+    """The direction of ``--maximize-best-checkpoint-metric`` in the training: lowest or highest.
 
     Raises:
-        UserError: the checkpoints do not know, or disagree
+        UserError: the checkpoints do not store it, or disagree
     """
     found = {}
     for path in paths:
@@ -122,7 +118,7 @@ def stored_direction(paths: Sequence[str]) -> str:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add ``--inputs`` and what chooses among the checkpoints of a directory."""
+    """Add ``--inputs`` and the options that choose among the checkpoints of a directory."""
     parser.add_argument("--inputs", nargs="+", metavar="PATH", help="checkpoints, or one directory")
     group = parser.add_mutually_exclusive_group()
     for name, which in (
@@ -138,13 +134,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def selected_checkpoints(args: argparse.Namespace) -> List[str]:
-    """The files to average, the one whose other state is kept last.
+    """The files to average. The average keeps the remaining state of the last one.
 
     Args:
         args: from a parser with the options of :func:`add_arguments`
 
     Raises:
-        UserError: options that do not go together, or too few checkpoints
+        UserError: options exclude each other, or there are too few checkpoints
     """
     last = args.num_epoch_checkpoints or args.num_update_checkpoints
     if args.checkpoint_upper_bound is not None and not last:

@@ -1,4 +1,4 @@
-"""Tied parameters: the same numbers in memory under several names of a state dictionary."""
+"""Tied parameters: one tensor under several names of a state dictionary."""
 
 from typing import Hashable
 
@@ -6,5 +6,5 @@ from torch import Tensor
 
 
 def storage_key(tensor: Tensor) -> Hashable:
-    """Equal for two tensors if, and only if, they are the same view of the same numbers."""
+    """Key that is equal for two tensors if, and only if, they are the same view of one storage."""
     return tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype

@@ -14,14 +14,14 @@ VALIDATION_LINE = re.compile(
 
 EPOCH_SPEED = re.compile(rf"\bepoch [0-9]+ \| loss .*\bwps ({NUMBER}) ")
 GPU = re.compile(r"rank +([0-9]{1,6}): capabilities = .* ; name = (.{1,100}?) *$")
-# What fairseq-train calls them.
+# Names of the quantities in the log.
 KEYS = {"loss": "nll_loss", "gradient-norm": "gnorm", "speed": "wps"}
 
 Curve = List[Tuple[int, float]]
 
 
 def log_lines(path: Union[str, "os.PathLike[str]"]) -> Iterator[str]:
-    """Those that may hold figures, so that no expression has to search a very long one.
+    """The lines of a log, without very long ones, which hold no figures and are slow to search.
 
     Raises:
         OSError: no such file
@@ -31,12 +31,11 @@ def log_lines(path: Union[str, "os.PathLike[str]"]) -> Iterator[str]:
 
 
 def read_curves(lines: Iterable[str], quantity: str = "loss") -> Dict[str, Curve]:
-    """A quantity by update, for training and (the loss) for each validation set.
+    """A quantity by update, for the training and, if it is the loss, for each validation set.
 
-    Of an update that was logged twice, as after resuming, the later line counts.
+    If an update was logged twice, as after resuming, the later line counts.
 
     Args:
-        lines: of the log
         quantity: one of ``KEYS``
 
     Returns:
@@ -56,9 +55,9 @@ def read_curves(lines: Iterable[str], quantity: str = "loss") -> Dict[str, Curve
 
 
 def read_speeds(lines: Iterable[str]) -> List[float]:
-    """Target tokens a second, as often as they were logged.
+    """All logged speeds, in target tokens a second.
 
-    Lines within an epoch say more than those about whole ones, which may be all there is.
+    They are from lines within epochs or, if there are none, from lines about whole epochs.
     """
     lines = list(lines)
     found = [speed for _, speed in read_curves(lines, "speed")["train"]]

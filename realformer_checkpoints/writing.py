@@ -1,4 +1,4 @@
-"""Write a checkpoint, and say in one line why that cannot be done."""
+"""Write a checkpoint, or fail with one line that says why."""
 
 import os
 from typing import Any, Dict
@@ -9,10 +9,10 @@ from realformer_runtime.command_line import UserError
 
 
 def write_checkpoint(state: Dict[str, Any], path: "os.PathLike[str]") -> None:
-    """The same state always gives the same bytes.
+    """Write a state. The same state always gives the same bytes.
 
     Raises:
-        UserError: what a file had besides its parameters is nested too deeply
+        UserError: the settings are nested too deeply
         OSError: the disk is full
     """
     try:
@@ -22,7 +22,7 @@ def write_checkpoint(state: Dict[str, Any], path: "os.PathLike[str]") -> None:
     except RecursionError:
         raise UserError("the settings of the checkpoint are nested too deeply") from None
     except RuntimeError as error:
-        # What torch makes of an error of the system.
+        # torch turns an OSError into a RuntimeError.
         if isinstance(error.__context__, OSError):
             raise error.__context__ from None
         raise

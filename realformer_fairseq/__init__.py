@@ -1,7 +1,7 @@
 """RealFormer for fairseq: ``--user-dir realformer_fairseq --arch realformer_wmt_en_fr``.
 
-Importing this package registers the models, their architectures, an optimizer and a tokenizer with
-fairseq, makes fairseq's checkpoints loadable, and installs what ``fairseq_patches`` lists.
+Importing this package registers models, architectures, an optimizer and a tokenizer with fairseq,
+lets torch load fairseq's checkpoints, and installs the wrappers listed in ``fairseq_patches``.
 """
 
 from realformer_runtime import __version__  # noqa: F401

@@ -1,7 +1,7 @@
-"""All that the plugin changes in fairseq while it is loaded.
+"""The functions of fairseq that the plugin wraps while it is loaded.
 
-Each row wraps one function. What a wrapper does is for the models named in its row; for any other
-model it calls fairseq's own with the same arguments.
+A wrapper acts only for the models named in its row of ``PATCHES``. For any other model it calls
+fairseq's function with the same arguments.
 """
 
 import inspect
@@ -18,12 +18,12 @@ from .training.stop_signals import forward_to_spawned
 from .training.trainer import save_or_end, with_our_trainer
 
 TRAINED = "realformer, multilingual_realformer and transformer, in training"
-# The attribute of a wrapper that holds the wrapper itself and fairseq's own function.
+# An attribute of each wrapper: the pair of the wrapper itself and fairseq's function.
 MARK = "_wrapped_by_realformer_fairseq"
 
 
 class Patch(NamedTuple):
-    """A function of fairseq that is wrapped while the plugin is loaded."""
+    """One function of fairseq, its wrapper, and the reason for wrapping it."""
 
     owner: Any
     name: str
@@ -51,7 +51,7 @@ PATCHES = (
         checkpoint_utils,
         "torch_persistent_save",
         save_whole,
-        "fairseq tries again behind what a failed try has written",
+        "after a failed write, fairseq appends its next attempt to the partial file",
         TRAINED,
     ),
     Patch(
@@ -72,7 +72,7 @@ PATCHES = (
         distributed_utils,
         "call_main",
         forward_to_spawned,
-        "processes that fairseq starts hear of the signal that tells a training to stop",
+        "the signal that stops a training must also reach the processes that fairseq starts",
         TRAINED,
     ),
     Patch(
@@ -86,13 +86,13 @@ PATCHES = (
 
 
 def is_ours(function: Any) -> bool:
-    """Whether a function is a wrapper of this table; one around it that copied its marks is not."""
+    """Whether a function is our wrapper, not one around it to which functools copied ``MARK``."""
     wrapper, _ = getattr(function, MARK, (None, None))
     return wrapper is function
 
 
 def install() -> None:
-    """Put every wrapper in place, once: one that is there is replaced, or left if it is wrapped."""
+    """Install every wrapper, once. A function that others have wrapped again stays as it is."""
     for patch in PATCHES:
         function = getattr(patch.owner, patch.name)
         if hasattr(function, MARK) and not is_ours(function):
@@ -104,7 +104,7 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Give fairseq its own functions back, but for those that others have wrapped since."""
+    """Restore fairseq's functions, except those that others have wrapped again."""
     for patch in PATCHES:
         function = getattr(patch.owner, patch.name)
         if is_ours(function):

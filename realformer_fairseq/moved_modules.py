@@ -1,4 +1,4 @@
-"""Python paths of version 0.1.0 that have moved: they work until 0.3, with a warning."""
+"""Import paths of version 0.1.0 that have moved. They work until 0.3, with a warning."""
 
 import importlib
 import importlib.abc
@@ -6,7 +6,7 @@ import importlib.util
 import sys
 import warnings
 
-# Below realformer_fairseq, by the package that has them now.
+# Modules that left realformer_fairseq under the same name, by their new package.
 SAME_NAME = {
     "realformer_fairseq.models": "architectures decoder encoder model multilingual",
     "realformer_fairseq.modules": """decoder_layer decoding_cache dropout encoder_layer linear
@@ -47,7 +47,7 @@ TEXT = """bpe_encoding bpe_learning byte_pair_encoding moses_parity parallel_lin
 
 
 def new_paths() -> dict:
-    """The new path of each old one."""
+    """The new import path of each old one."""
     paths = {f"text.{name}": f"realformer_runtime.text.{name}" for name in TEXT.split()}
     for package, names in SAME_NAME.items():
         paths.update({name: f"{package}.{name}" for name in names.split()})
@@ -55,7 +55,7 @@ def new_paths() -> dict:
 
 
 class MovedModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds a module at its old path and puts the one at the new path in its place."""
+    """Import hook that loads the module of the new path in place of the old one."""
 
     def __init__(self):
         self.paths = new_paths()
@@ -84,6 +84,6 @@ class MovedModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def find_moved_modules() -> None:
-    """Let ``import`` find them, from now on."""
+    """Register the import hook, once."""
     if not any(type(finder).__name__ == MovedModules.__name__ for finder in sys.meta_path):
         sys.meta_path.insert(0, MovedModules())

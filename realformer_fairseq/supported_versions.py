@@ -1,4 +1,4 @@
-"""Which Python, torch and fairseq the plugin runs on, checked when it is imported.
+"""Check at import that the plugin runs with the installed Python, torch and fairseq.
 
 Without this check a combination that cannot work ends in a traceback from deep within fairseq.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Optional, Tuple
 
 OLDEST_PYTHON = (3, 9)
-OLDEST_TORCH = (2, 6)  # before, fairseq's loading runs what is in a checkpoint, and ours fails
+OLDEST_TORCH = (2, 6)  # older ones run code from a checkpoint in fairseq's loader; ours fails
 OLDEST_FAIRSEQ = (0, 12)
 ACCEPTED = (
     "realformer_fairseq needs Python 3.9 or later, torch 2.6 or later, and fairseq 0.12.2 on"
@@ -19,7 +19,7 @@ ACCEPTED = (
 
 
 def release(version: str) -> Tuple[int, ...]:
-    """``(2, 13)`` of ``2.13.0+cpu``. What has no number is taken for new enough."""
+    """Major and minor number, ``(2, 13)`` of ``2.13.0+cpu``. Without numbers a version is new."""
     match = re.match(r"(\d+)\.(\d+)", version)
     return tuple(map(int, match.groups())) if match else (sys.maxsize,)
 
@@ -29,13 +29,13 @@ def python_version() -> str:
 
 
 def is_installed(package: str) -> bool:
-    """Without importing it. A folder of that name, such as a clone of fairseq, is no package."""
+    """Whether a package is there, without importing it. A folder of its name does not count."""
     spec = importlib.util.find_spec(package)
     return spec is not None and spec.origin is not None
 
 
 def fairseq_version() -> str:
-    """Of the installed fairseq, which may be one that does not import here."""
+    """Version of the installed fairseq, from its files since importing it may fail."""
     folder = Path(importlib.util.find_spec("fairseq").origin).parent
     for name in ("version.txt", "version.py"):
         if (folder / name).is_file():
@@ -44,9 +44,9 @@ def fairseq_version() -> str:
 
 
 def import_failure(package: str) -> Optional[str]:
-    """Import ``package``; what went wrong, on one line, or None."""
+    """Import a package. The error on one line, or None."""
     try:
-        __import__(package)  # unlike importlib's, seen by -X importtime
+        __import__(package)  # -X importtime does not see importlib's imports
     except Exception as error:  # old releases fail on new Pythons in many ways
         reason = str(error).split("\n")[0]
         return f"does not import on {python_version()} ({type(error).__name__}: {reason})"
@@ -54,7 +54,7 @@ def import_failure(package: str) -> Optional[str]:
 
 
 def why_unsupported() -> Optional[str]:
-    """What is missing or too old, with the version found; None if all is well."""
+    """The package that is missing or too old, with the version found, or None."""
     if sys.version_info[:2] < OLDEST_PYTHON:
         return f"this is {python_version()}"
     for package in ("torch", "fairseq"):
@@ -76,8 +76,8 @@ def check_versions() -> None:
     """Refuse to go on with a Python, torch or fairseq that the plugin cannot run on.
 
     Raises:
-        SystemExit: in one of fairseq's commands, whose user is told by one line
-        ImportError: in any other Python program, with the same line
+        SystemExit: in a command of fairseq, with one line that says why
+        ImportError: in any other program, with the same line
     """
     reason = why_unsupported()
     if reason is None:

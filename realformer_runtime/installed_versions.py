@@ -1,4 +1,4 @@
-"""What this runs with, for those who want to make a result again: a version on each line."""
+"""Print the installed versions, one a line, so that others can reproduce a result."""
 
 import os
 import platform
@@ -8,7 +8,7 @@ from typing import Iterator
 from . import __version__
 from .command_line import run_main
 
-# Of the three distributions of fairseq one is installed.
+# One of the three distributions of fairseq is installed.
 DISTRIBUTIONS = "torch fairseq ve-fairseq fairseq-fixed numpy sacrebleu sacremoses subword-nmt"
 
 

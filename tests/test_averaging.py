@@ -70,7 +70,7 @@ def test_half_precision_is_summed_in_float32_and_kept(dtype):
 
 
 def test_parameters_larger_than_a_part_keep_their_places(monkeypatch):
-    monkeypatch.setattr(parameter_mean, "PART", 7)
+    monkeypatch.setattr(parameter_mean, "CHUNK_SIZE", 7)
     first, second = torch.arange(60.0).view(6, 10), torch.arange(60.0).view(10, 6).t()
     result = parameter_mean.average_models([{"w": first}, {"w": second}])["w"]
     assert torch.equal(result, (first + second) / 2)

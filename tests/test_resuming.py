@@ -189,7 +189,7 @@ def test_a_second_try_to_save_starts_again(tmp_path):
 
 
 def test_a_failed_copy_leaves_the_file_as_it_was(tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoint_saving, "PAUSE", 0)
+    monkeypatch.setattr(checkpoint_saving, "SECONDS_BETWEEN", 0)
 
     def half(source, target):
         Path(target).write_text(Path(source).read_text()[:3])

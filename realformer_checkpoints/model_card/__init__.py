@@ -1,1 +1,1 @@
-"""A model card: what the files of a training say about a model, in Markdown."""
+"""A model card in Markdown, made from the files of a training."""

@@ -1,8 +1,8 @@
 """Write a model card: what the files of a training say about it, in the order of a template.
 
-The headings are those of Mitchell et al. 2019 (arXiv 1810.03993), as far as they make sense for
-translation; the head of the file is what model hubs read. Nothing is guessed: what no file says is
-"not recorded", and what only a person can know is left for one to fill in.
+The headings are those of Mitchell et al. 2019 (arXiv 1810.03993) that make sense for translation.
+Model hubs read the head of the file. Nothing is guessed: a fact that no file has is "not recorded",
+and facts that only a person can know are left to fill in.
 """
 
 import json
@@ -46,7 +46,7 @@ Where the training data is from `data-prep/prepare-wmt14en2*.sh`, `translate.sh`
 
 
 def front_matter(model: CheckpointFacts, licence: Optional[str]) -> str:
-    """YAML. A key whose value is not known is left out: hubs refuse other words there."""
+    """The head of the card in YAML, without unknown values, which hubs refuse."""
     codes = model.languages or "-".join(model.language_pairs).split("-")
     values = {
         "language": [*filter(None, dict.fromkeys(codes))],
@@ -55,13 +55,13 @@ def front_matter(model: CheckpointFacts, licence: Optional[str]) -> str:
         "pipeline_tag": "translation",
         "tags": ["translation"] + ["realformer"] * model.is_realformer,
     }
-    # JSON is YAML, and quoted: Norwegian (no) would be false otherwise.
+    # JSON is YAML with quotes: without them Norwegian (no) would be false.
     known = {key: json.dumps(value, ensure_ascii=False) for key, value in values.items() if value}
     return "\n".join(f"{key}: {value}" for key, value in known.items())
 
 
 def usage(model: CheckpointFacts, checkpoint: str, data: str) -> str:
-    """Commands, for the folder in which checkpoint and data are."""
+    """Commands to run in the folder of checkpoint and data."""
     if not model.languages:
         return "*To be filled in by whoever publishes this model: it is not for one language pair.*"
     words = [base_name(checkpoint), data, *model.languages]
@@ -80,7 +80,7 @@ def citation(model: CheckpointFacts) -> str:
 
 
 def fields(args) -> Dict[str, str]:
-    """Every field that a template may have, as Markdown."""
+    """All fields of a template, as Markdown."""
     model = CheckpointFacts(load_checkpoint(args.checkpoint))
     found = dict.fromkeys(FROM_OPTIONAL_FILES, NOT_RECORDED)
     folder = base_name(model.option("task", "data"))
@@ -110,10 +110,10 @@ def fields(args) -> Dict[str, str]:
 
 
 def fill(path: str, values: Dict[str, str]) -> str:
-    """A template with ``$field`` or ``${field}`` filled in; a dollar sign is ``$$`` there.
+    """Fill in ``$field`` or ``${field}`` of a template, in which ``$$`` is a dollar sign.
 
     Raises:
-        UserError: a field that there is not, a dollar sign alone, or no text
+        UserError: an unknown field, a single dollar sign, or not UTF-8
     """
     try:
         return string.Template(Path(path).read_text("utf-8")).substitute(values)

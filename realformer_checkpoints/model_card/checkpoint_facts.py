@@ -1,4 +1,4 @@
-"""What a checkpoint says about its model and training, as fields of a model card."""
+"""Facts about the model and its training in a checkpoint, as fields of a model card."""
 
 import math
 import re
@@ -13,29 +13,29 @@ from ..tied_tensors import storage_key
 from .markdown import NOT_RECORDED, base_name, code_span, escape_markdown, listed, number, one_line
 
 BUFFER = re.compile(r"(^|\.)(version|_float_tensor)$")
-LANGUAGE = re.compile(r"[A-Za-z0-9][\w@.-]{0,30}")  # also part of the names of files
+LANGUAGE = re.compile(r"[A-Za-z0-9][\w@.-]{0,30}")  # also used in names of files
 LANGUAGE_PAIR = re.compile(r"[A-Za-z]\w{0,9}-[A-Za-z]\w{0,9}")
 CENTURY = 3e9  # seconds
-MOST_FILES = 50  # of an average are named
+MOST_FILES = 50  # named files of an average
 STACKS = "{{encoder_{0}}} in the encoder, {{decoder_{0}}} in the decoder"
 TIED = {"False": "not tied", "True": "one table for target and output"}
 PRECISIONS = {"amp": "automatic mixed precision", "bf16": "bfloat16", "fp16": "float16"}
 
 
 class CheckpointFacts:
-    """What is in the state that ``load_checkpoint`` returns."""
+    """Facts in a state that ``load_checkpoint`` has read."""
 
     def __init__(self, state: Dict[str, Any]):
         self.state = state
         self.architecture = self.line("model", "arch") or self.line("model", "_name")
-        # Whether this plugin is needed to load it, rather than fairseq alone.
+        # Whether loading the model needs this plugin.
         own = self.option("model", "residual_attention") is not None
         self.is_realformer = own or "realformer" in self.architecture
         pair = [self.option("task", side) for side in ("source_lang", "target_lang")]
         one = all(isinstance(lang, str) and LANGUAGE.fullmatch(lang) for lang in pair)
         pairs = self.option("task", "lang_pairs")  # of a multilingual model
         several = LANGUAGE_PAIR.findall(pairs) if isinstance(pairs, str) else []
-        self.languages: List[str] = pair if one else []  # empty if it is not for one pair
+        self.languages: List[str] = pair if one else []  # empty for several language pairs
         self.language_pairs = ["-".join(pair)] if one else several
 
     def option(self, group: str, name: str) -> Any:
@@ -47,13 +47,13 @@ class CheckpointFacts:
         return one_line(self.option(group, name))
 
     def numbers(self, group: str, name: str) -> List[Any]:
-        """Of an option that has a number for each epoch, often one."""
+        """The values of an option that has one number or one for each epoch."""
         value = self.option(group, name)
         values = value if isinstance(value, (list, tuple)) else [value]
         return [x for x in values if isinstance(x, (int, float))]
 
     def described(self, group: str, description: str) -> str:
-        """``betas {adam_betas}, ...`` with the options' values, without what is not recorded."""
+        """Fill in ``betas {adam_betas}, ...``, leaving out options that are not recorded."""
         parts = re.findall(r"([^{]*){(\w+)}([^,]*)(?:, )?", description)
         return listed(
             before + number(self.option(group, name)) + after
@@ -62,13 +62,13 @@ class CheckpointFacts:
         )
 
     def embedding_rows(self) -> List[Any]:
-        """Of encoder and decoder; None where embeddings are adaptive."""
+        """Rows of the embeddings of encoder and decoder, None for adaptive embeddings."""
         names = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
         tables = [self.state["model"].get(name) for name in names]
         return [None if table is None or not table.dim() else table.size(0) for table in tables]
 
     def count_parameters(self) -> int:
-        """Numbers that were trained, tied ones once."""
+        """Number of trained parameters, tied ones counted once."""
         fixed_omega = self.line("model", "sublayer_scaling") == "deepnorm"
         trained = {
             storage_key(tensor): tensor.numel()
@@ -107,7 +107,7 @@ class CheckpointFacts:
         }
 
     def batch(self) -> str:
-        """The most tokens or sentences of an update, with the arithmetic."""
+        """The most tokens or sentences in an update, with their factors."""
         tokens, sentences = (self.option("dataset", x) for x in ("max_tokens", "batch_size"))
         limit, unit = (tokens, "tokens") if isinstance(tokens, int) else (sentences, "sentences")
         batches = self.numbers("optimization", "update_freq")
@@ -126,7 +126,7 @@ class CheckpointFacts:
         return "float32" if self.line("common", "fp16") else NOT_RECORDED
 
     def start(self) -> str:
-        """Whose parameters the training started from."""
+        """The checkpoint that the training started from."""
         names = ("finetune_from_model", "restore_file")
         tuned, restored = (base_name(self.option("checkpoint", name)) for name in names)
         if not tuned and restored in ("", "checkpoint_last.pt"):
@@ -134,7 +134,7 @@ class CheckpointFacts:
         return code_span(tuned or restored)
 
     def average(self) -> str:
-        """Files that the parameters are the mean of."""
+        """The files that the parameters are averaged from."""
         files, weights = self.state.get(FILES), self.state.get(WEIGHTS)
         if files is None:
             return "no average"
@@ -145,7 +145,7 @@ class CheckpointFacts:
         return f"mean of {len(files)}: {', '.join(map(code_span, names))}{more}"
 
     def progress(self) -> Dict[str, str]:
-        """How far the training was; of an average, that of its last file."""
+        """The progress of the training; for an average, that of its last file."""
         history = self.state.get("optimizer_history") or [{}]
         extra = self.state.get("extra_state") or {}
         iterator = extra.get("train_iterator")

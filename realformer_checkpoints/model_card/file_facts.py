@@ -1,4 +1,4 @@
-"""What a prepared corpus, a log and scores say, as fields of a model card."""
+"""Facts in a prepared corpus, a log and scores, as fields of a model card."""
 
 import json
 import os
@@ -16,12 +16,12 @@ from ..training_log import log_lines, read_curves, read_gpus, read_speeds
 from .markdown import NOT_RECORDED, code_span, escape_markdown, listed, number, table
 
 SPECIAL_SYMBOLS = 4  # of fairseq's dictionary: <s>, <pad>, </s>, <unk>
-# How fairseq's indices start: magic, version and type, then the number of sentences.
+# Start of fairseq's index files: magic, version and type, then the number of sentences.
 INDEX = re.compile(rb"MMIDIDX\0\0.{9}(.{8})", re.S)
 
 
 def counts(path: Path) -> Tuple[Optional[int], Optional[int]]:
-    """Sentences and subwords, from an index ``.idx`` of fairseq; None from anything else."""
+    """Numbers of sentences and subwords in a fairseq index ``.idx``, None for other files."""
     if not path.is_file():
         return None, None
     with open(path, "rb") as file:
@@ -33,7 +33,7 @@ def counts(path: Path) -> Tuple[Optional[int], Optional[int]]:
 
 
 def count_lines(path: Path, without: str) -> int:
-    """Lines of a file but for those that match an expression."""
+    """Number of lines that do not match an expression."""
     with open(path, "rb") as file:
         return sum(not re.search(without.encode(), line) for line in file)
 
@@ -53,14 +53,14 @@ def splits(folder: Path, langs: List[str]) -> str:
 
 
 def data_facts(folder: Path, langs: List[str], entries: List[Optional[int]]) -> Dict[str, str]:
-    """Dictionaries, byte pair encoding and splits of what fairseq-preprocess wrote.
+    """Dictionaries, byte pair encoding and splits in a folder that fairseq-preprocess wrote.
 
     Args:
         langs: source and target
-        entries: of the model for each of them, None if it does not tell
+        entries: sizes of the model's dictionaries, None if unknown
 
     Raises:
-        UserError: there is no dictionary, or another than the model was trained with
+        UserError: a dictionary is missing, or is not that of the model
     """
     dictionaries = []
     for lang, expected in zip(langs, entries):
@@ -87,7 +87,7 @@ def log_facts(path: str) -> Dict[str, str]:
     """Speed, GPUs and validation from the log of fairseq-train.
 
     Raises:
-        UserError: none of it is in the file
+        UserError: the file has none of them
     """
     lines = list(log_lines(path))
     curves, speeds, gpus = read_curves(lines), read_speeds(lines), read_gpus(lines)
@@ -108,21 +108,21 @@ def log_facts(path: str) -> Dict[str, str]:
 
 
 def measures(figures: Any) -> Dict[str, Any]:
-    """Score and signature by measure; empty if there are none."""
+    """Score and signature of each measure."""
     found = figures.items() if isinstance(figures, dict) else ()
     pairs = {k: (v.get("score"), v.get("signature")) for k, v in found if isinstance(v, dict)}
     return {k: v for k, v in pairs.items() if tuple(map(type, v)) == (float, str)}
 
 
 def score_facts(path: str) -> Dict[str, str]:
-    """Scores with their signatures, and a table by domain if there is one.
+    """Scores with their signatures, and a table of any scores by domain.
 
     Raises:
-        UserError: no scores of one system
+        UserError: the file does not have the scores of one system
     """
     try:
         figures = json.loads(Path(path).read_text("utf-8"))
-    except (ValueError, RecursionError):  # also what is not UTF-8
+    except (ValueError, RecursionError):  # also for a file that is not UTF-8
         raise UserError(f"--scores {path}: not a JSON file") from None
     if isinstance(figures, dict) and "systems" in figures:
         raise UserError(f"--scores {path}: scores of several systems; score this model alone")

@@ -1,4 +1,4 @@
-"""Values from files as Markdown in which nothing is taken for markup."""
+"""Escape values from files, so that Markdown takes nothing in them for markup."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from realformer_runtime.command_line import printable
 
 NOT_RECORDED = "not recorded"
 LONGEST, LARGEST = 200, 10**18  # characters of a value; number
-# Not the underscores inside a word, which are no markup: label_smoothed_cross_entropy.
+# Underscores inside a word are no markup: label_smoothed_cross_entropy.
 MARKUP = re.compile(
     r"[\\`*\[\]<>|~&#!$@{}]|(?<![^\W_])_|_(?![^\W_])|(?<=https):|(?<=http):|(?<=www)\."
 )
@@ -21,7 +21,7 @@ def one_line(value: Any) -> str:
         value = f"{value:.10g}"
     if not isinstance(value, (str, int)) or (isinstance(value, int) and abs(value) > LARGEST):
         return ""
-    # What is not UTF-8 in a name or an argument is a lone surrogate here.
+    # Bytes that are not UTF-8 in a name or an argument are lone surrogates here.
     line = printable(str(value)[: LONGEST + 1]).encode("utf-8", "replace").decode("utf-8").strip()
     return line if len(line) <= LONGEST else line[:LONGEST] + "…"
 
@@ -31,7 +31,7 @@ def escape_markdown(value: Any) -> str:
 
 
 def number(value: Any) -> str:
-    """A whole number with commas, ``7,647,232``; anything else as it is."""
+    """A whole number with commas, ``7,647,232``; other values without change."""
     return f"{value:,}" if type(value) is int and one_line(value) else escape_markdown(value)
 
 
@@ -40,21 +40,21 @@ def code_span(value: Any) -> str:
 
 
 def shell_quote(value: Any) -> str:
-    """A word of a command; a name that starts with a dash is no option."""
+    """A word of a command, in which a name that starts with a dash cannot be an option."""
     return shlex.quote(re.sub("^-", "./-", one_line(value) or NOT_RECORDED))
 
 
 def base_name(path: Any) -> str:
-    """The last part of a path; the rest is about somebody's machine."""
+    """The last part of a path. The rest would tell about a machine."""
     return os.path.basename(path.rstrip("/")) if isinstance(path, str) else ""
 
 
 def listed(parts: Iterable[str]) -> str:
-    """What is known of several things, with commas between."""
+    """The parts that are known, separated by commas."""
     return ", ".join(filter(None, parts)) or NOT_RECORDED
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of cells that are Markdown already."""
+    """A table of cells in Markdown."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)

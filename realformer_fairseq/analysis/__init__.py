@@ -1,1 +1,1 @@
-"""Pictures and tables of what a training or a trained model is like."""
+"""Pictures and tables of trained models: their attention and their scores."""

@@ -29,10 +29,10 @@ COLUMNS = "measure attention layer head count mean lower_quartile median upper_q
 
 
 def batches_of(task, dataset, max_tokens: int) -> Sequence[Dict]:
-    """Batches of sentences of similar length; those too long for the model are left out.
+    """Batches of sentences of similar length, without sentences that are too long for the model.
 
     Raises:
-        UserError: a sentence is longer than a batch may be
+        UserError: a sentence is longer than ``max_tokens``
     """
     limits = (task.cfg.max_source_positions, task.cfg.max_target_positions)
     try:
@@ -41,7 +41,7 @@ def batches_of(task, dataset, max_tokens: int) -> Sequence[Dict]:
             max_tokens=max_tokens,
             max_positions=limits,
             ignore_invalid_inputs=True,
-            required_batch_size_multiple=1,  # by default the forks drop the last batch
+            required_batch_size_multiple=1,  # the default of fairseq's forks drops the last batch
         ).next_epoch_itr(shuffle=False)
     except AssertionError as error:
         raise UserError(f"--max-tokens {max_tokens}: {error}") from None
@@ -49,19 +49,18 @@ def batches_of(task, dataset, max_tokens: int) -> Sequence[Dict]:
 
 @torch.no_grad()
 def measure(model, task, dataset, max_tokens: int) -> Tuple[AttentionStatistics, int]:
-    """Every measure of every attention of a model, over a data set.
+    """Every measure of every attention of a model, over a data set of sentence pairs.
 
     Args:
         model: in evaluation mode, on the device to compute on
-        task: that it was loaded with
-        dataset: of sentence pairs
-        max_tokens: of a batch, padding included
+        task: the task of the model
+        max_tokens: most tokens of a batch, padding included
 
     Returns:
-        the statistics, and the number of sentences they are of
+        the statistics and the number of sentences
 
     Raises:
-        FloatingPointError: the model computes something that is not finite
+        FloatingPointError: a probability is not finite
     """
     statistics, sentences, queries = AttentionStatistics(), 0, {}
     device = next(model.parameters()).device
@@ -81,7 +80,7 @@ def measure(model, task, dataset, max_tokens: int) -> Tuple[AttentionStatistics,
 
 
 def by_place(statistics: AttentionStatistics) -> Iterator[Tuple[str, str, Dict]]:
-    """Measure, kind of attention and its histograms by layer, where there are any."""
+    """Each measure and kind of attention that has histograms, with these by layer."""
     for name in MEASURES:
         for attention in PLACES:
             layers: Dict[int, HeadHistograms] = {
@@ -94,7 +93,7 @@ def by_place(statistics: AttentionStatistics) -> Iterator[Tuple[str, str, Dict]]
 
 
 def write_table(statistics: AttentionStatistics, path: Path) -> None:
-    """One row for each measure, attention, layer and head, as CSV with a header."""
+    """Write a CSV file with one row for each measure, attention, layer and head."""
     with atomic_output(path) as temporary, open(temporary, "w", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(COLUMNS)

@@ -1,4 +1,4 @@
-"""What one sentence pair attends to: a map of probabilities for each head of a layer."""
+"""Maps of the attention in one sentence pair, one for each head of a layer."""
 
 from pathlib import Path
 from typing import Dict, List, Optional, Sequence, Tuple
@@ -13,16 +13,16 @@ from realformer_runtime.command_line import UserError
 from .attention_recorder import PLACES, AttentionRecorder
 
 # Inches.
-CELL, LARGEST = 0.2, 9.0  # of a token, and of a whole map at most
+CELL, LARGEST_MAP = 0.2, 9.0  # of one token, and of a whole map
 MARGIN, TOP, SCALE = 0.9, 0.7, 0.15  # left of and below each map; above all; the colour scale
-FEW_MAPS = 4  # so many stand in rows of 2, more in rows of 4
-POINTS = 40  # of a token's name, for each inch of its cell
+FEW_MAPS = 4  # up to this number stand in rows of 2, more in rows of 4
+POINTS_PER_INCH = 40  # font size of a token, for each inch of its cell
 
 Names = Tuple[List[str], List[str]]
 
 
 def check_sentence(dataset, number: int) -> None:
-    """Raises ``UserError`` if ``--sentence`` is past the end of a data set."""
+    """Refuse a ``--sentence`` that the data set does not have; raises ``UserError``."""
     if number >= len(dataset):
         raise UserError(f"--sentence {number}: there are 0 to {len(dataset) - 1}")
 
@@ -33,8 +33,7 @@ def attention_of_sentence(model, dataset, number: int) -> Dict[Tuple[str, int], 
 
     Args:
         model: in evaluation mode
-        dataset: of sentence pairs
-        number: of the pair, from 0
+        number: index of the sentence pair, from 0
     """
     found: Dict[Tuple[str, int], Tensor] = {}
 
@@ -49,10 +48,10 @@ def attention_of_sentence(model, dataset, number: int) -> Dict[Tuple[str, int], 
 
 
 def tokens_of_sentence(task, dataset, number: int) -> Dict[str, Names]:
-    """What queries and keys stand for, for each kind of attention.
+    """The tokens of queries and keys, for each kind of attention.
 
-    In cross-attention a query is named after the token that its position predicts, in decoder
-    self-attention after the one that it reads.
+    The token of a query is the one that its position predicts in cross-attention, and the one that
+    its position reads in self-attention.
     """
     sample = dataset.collater([dataset[number]])
     source, previous = sample["net_input"]["src_tokens"], sample["net_input"]["prev_output_tokens"]
@@ -63,12 +62,12 @@ def tokens_of_sentence(task, dataset, number: int) -> Dict[str, Names]:
 
 
 def names_of_map(names: Dict[str, Names], attention: str, keys: int) -> Names:
-    """Queries and keys of one map.
+    """The tokens of queries and keys in one map.
 
     Args:
-        names: what ``tokens_of_sentence`` found
-        keys: how many the map has: more with ``--cross-self-attention``, which puts the encoder's
-            before the decoder's own
+        names: result of ``tokens_of_sentence``
+        keys: number of keys in the map; with ``--cross-self-attention`` the keys of the encoder
+            precede those of the decoder
     """
     queries, own = names[attention]
     return queries, own if len(own) == keys else names["encoder"][1] + own
@@ -77,11 +76,11 @@ def names_of_map(names: Dict[str, Names], attention: str, keys: int) -> Names:
 def draw_sentence(
     model, task, dataset, number: int, layer: Optional[int], title: str, folder: Path
 ) -> None:
-    """Maps of one sentence, a picture for each kind of attention that has the layer.
+    """Draw the maps of one sentence, a picture for each kind of attention that has the layer.
 
     Args:
         layer: from 0; None for the top layer of each stack
-        title: stands above them; empty for the sentence's number
+        title: of the pictures; if empty, the number of the sentence
 
     Raises:
         UserError: no such sentence or layer
@@ -107,7 +106,7 @@ def draw_sentence(
 def draw_maps(
     probabilities: Tensor, queries: Sequence[str], keys: Sequence[str], title: str, output: Path
 ) -> None:
-    """A picture with a map for each head.
+    """Draw a picture with a map for each head.
 
     Args:
         probabilities: ``(heads, T, S)``
@@ -117,7 +116,7 @@ def draw_maps(
     heads = len(probabilities)
     columns = min(heads, 2 if heads <= FEW_MAPS else 4)
     rows = -(-heads // columns)
-    cell = min(CELL, LARGEST / max(len(queries), len(keys)))
+    cell = min(CELL, LARGEST_MAP / max(len(queries), len(keys)))
     map_width, map_height = cell * len(keys), cell * len(queries)
     width = max(columns * (map_width + MARGIN) + 1, 5.0)
     height = rows * (map_height + MARGIN) + TOP
@@ -133,8 +132,9 @@ def draw_maps(
         axes = axes_at(left, top, map_width, map_height)
         image = axes.imshow(probabilities[head], cmap="Blues", vmin=0, vmax=1)
         axes.set_title(f"head {head}", fontsize=8, pad=3)
-        axes.set_yticks(range(len(queries)), map(plain, queries), fontsize=cell * POINTS)
-        axes.set_xticks(range(len(keys)), map(plain, keys), fontsize=cell * POINTS, rotation=90)
+        size = cell * POINTS_PER_INCH
+        axes.set_yticks(range(len(queries)), map(plain, queries), fontsize=size)
+        axes.set_xticks(range(len(keys)), map(plain, keys), fontsize=size, rotation=90)
         axes.tick_params(length=0, pad=1)
     scale = axes_at(columns * (map_width + MARGIN) + 0.2, TOP, SCALE, min(map_height, 3.0))
     figure.colorbar(image, cax=scale).ax.tick_params(labelsize=7)

@@ -1,7 +1,7 @@
-"""Pictures of what attention is like, head by head, in the RealFormer paper's manner.
+"""Violin plots of a measure of attention for each head, in the style of the RealFormer paper.
 
-A row for each layer, the bottom layer at the bottom; in it a violin for each head, the heads in the
-order of their medians; colours from the median, in the bins of the paper's analysis of BERT.
+Each layer has a row, the bottom layer at the bottom. Each head has a violin in the row; heads are
+sorted by median. The colour shows the median, in the bins of the paper's analysis of BERT.
 """
 
 import itertools
@@ -15,8 +15,8 @@ from realformer_checkpoints.figures import heading, new_figure, save
 
 from .attention_statistics import LN_2, MEASURES, HeadHistograms
 
-COLOURS = ("#3b6fb6", "#e3b23c", "#c0392b")  # the colder, the sparser or the more alike
-SHAPE_BINS = 64  # of a violin
+COLOURS = ("#3b6fb6", "#e3b23c", "#c0392b")  # from the lowest medians to the highest
+SHAPE_BINS = 64  # vertical resolution of a violin
 # Inches.
 ROW_HEIGHT, FEW_ROWS_HEIGHT, HEAD_WIDTH = 0.85, 8.0, 0.75
 LEFT, RIGHT, TOP, BOTTOM = 0.65, 0.15, 0.75, 0.45  # around the violins
@@ -24,7 +24,7 @@ LAYERS_IN_A_COLUMN = 20
 
 
 class MedianBins(NamedTuple):
-    """Between which medians the colour changes, and what the colours mean."""
+    """The two medians at which the colour changes, and names of the three colours."""
 
     low: float
     high: float
@@ -36,7 +36,7 @@ class MedianBins(NamedTuple):
 
 MEDIAN_BINS = {
     "entropy": MedianBins(1.5, 4.5, ("median below 1.5", "1.5 to 4.5", "above 4.5")),
-    # In nats nothing could reach the paper's 0.75, so it must be in another unit: bits, we take it.
+    # The paper names no unit. A divergence in nats cannot reach its 0.75, so we assume bits.
     "jsd": MedianBins(
         0.25 * LN_2,
         0.75 * LN_2,
@@ -52,8 +52,7 @@ def violin_shapes(histograms: HeadHistograms, top: float) -> Tuple[Tensor, Tenso
         top: values above it are left out
 
     Returns:
-        centres of the bins ``(SHAPE_BINS,)``; half widths ``(heads, SHAPE_BINS)``, 0.45 where a
-        head has most
+        centres of the bins ``(SHAPE_BINS,)``; half widths ``(heads, SHAPE_BINS)``, at most 0.45
     """
     counts = histograms.counts.cpu().double()
     centres = (torch.arange(counts.size(1)) + 0.5) * (histograms.upper / counts.size(1))
@@ -66,13 +65,13 @@ def violin_shapes(histograms: HeadHistograms, top: float) -> Tuple[Tensor, Tenso
 
 
 def highest_value(layers: Sequence[HeadHistograms]) -> float:
-    """Upper edge of the highest bin that anything is in."""
+    """Upper edge of the highest bin that is not empty."""
     counts = torch.stack([histograms.counts.sum(dim=0) for histograms in layers]).sum(dim=0)
     return (int(counts.nonzero().max()) + 1) * layers[0].upper / len(counts)
 
 
 def draw_layer(axes, histograms: HeadHistograms, bins: MedianBins, top: float) -> None:
-    """The violins of one layer; a black line at each median."""
+    """Draw the violins of one layer, with a black line at each median."""
     medians = histograms.quantile(0.5).tolist()
     centres, widths = violin_shapes(histograms, top)
     order = sorted(range(len(medians)), key=medians.__getitem__)
@@ -92,13 +91,13 @@ def draw_layer(axes, histograms: HeadHistograms, bins: MedianBins, top: float) -
 def draw_distributions(
     measure: str, attention: str, layers: Dict[int, HeadHistograms], title: str, output: Path
 ) -> None:
-    """A picture of one measure for one kind of attention.
+    """Draw a picture of one measure for one kind of attention.
 
     Args:
         measure: one of ``MEDIAN_BINS``
         attention: one of ``TITLES``
         layers: distributions by layer, from 0 at the bottom
-        title: stands above it, before the kind of attention
+        title: precedes the kind of attention in the heading
         output: PNG file
     """
     bins, heads = MEDIAN_BINS[measure], len(next(iter(layers.values())).counts)
@@ -125,7 +124,7 @@ def draw_distributions(
 
 
 def add_heading(figure, text: str, bins: MedianBins) -> None:
-    """Title, and below it what the colours mean."""
+    """Add a title, and below it the legend of the colours."""
     from matplotlib.patches import Patch
 
     inch = 1 / figure.get_figheight()

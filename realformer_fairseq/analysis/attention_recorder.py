@@ -1,7 +1,7 @@
 """Read the attention probabilities of a model while it runs, without changing what it computes.
 
-Serves ``realformer`` and fairseq's own ``transformer``: whatever stands as ``self_attn`` and
-``encoder_attn`` in a layer and has the call signature of fairseq's ``MultiheadAttention``.
+It works for ``realformer`` and fairseq's ``transformer``: ``self_attn`` and ``encoder_attn`` of a
+layer must have the call signature of fairseq's ``MultiheadAttention``.
 """
 
 import inspect
@@ -12,13 +12,13 @@ from torch import Tensor, nn
 
 from realformer_runtime.command_line import UserError
 
-# Kind of attention: its stack, and its name in a layer.
+# For each kind of attention, its stack and its name in a layer.
 PLACES = {
     "encoder": ("encoder", "self_attn"),
     "decoder": ("decoder", "self_attn"),
     "cross": ("decoder", "encoder_attn"),
 }
-MASKED = -1e4  # or less: minus infinity, or fairseq's -1e8 and, in half precision, -1e4
+MASKED = -1e4  # largest value of a mask: fairseq's in half precision, else -1e8 or minus infinity
 
 Receiver = Callable[[str, int, Tensor, Tensor], None]
 
@@ -32,7 +32,7 @@ class Place(NamedTuple):
 
 
 def attention_modules(model: nn.Module) -> Iterator[Place]:
-    """Each attention of an encoder-decoder model, in no order that matters."""
+    """Each attention of an encoder-decoder model."""
     for attention, (stack, name) in PLACES.items():
         for layer, block in enumerate(getattr(model, stack).layers):
             module = getattr(block, name, None)
@@ -46,7 +46,7 @@ def attendable_keys(
     key_padding_mask: Optional[Tensor],
     device: torch.device,
 ) -> Tensor:
-    """Which keys each query may attend to, ``(B, T, S)``.
+    """Whether each query may attend to each key, ``(B, T, S)``.
 
     Args:
         shape: ``(B, T, S)``
@@ -63,7 +63,7 @@ def attendable_keys(
 
 
 class AttentionRecorder:
-    """While this context is open, hands each attention that is computed to a function.
+    """A context in which a function receives each attention that a model computes.
 
     Args:
         model: an encoder-decoder model in evaluation mode
@@ -71,7 +71,7 @@ class AttentionRecorder:
             attendable keys ``(B, T, S)``; in each stack from the bottom to the top
 
     Raises:
-        UserError: an attention that keeps its probabilities to itself
+        UserError: an attention does not return its probabilities
     """
 
     def __init__(self, model: nn.Module, receive: Receiver):
@@ -85,8 +85,8 @@ class AttentionRecorder:
     def __enter__(self) -> "AttentionRecorder":
         for place in self.places:
             module = place.module
-            # fairseq's attention leaves the work to torch's where it can, which would return the
-            # mean over the heads. Without this check it computes the same by itself.
+            # With this check fairseq's attention may call torch's, which returns only the mean over
+            # the heads. Without the check it computes the same result itself.
             self.settings.append(module.skip_embed_dim_check)
             module.skip_embed_dim_check = True
             self.handles += [
@@ -120,5 +120,5 @@ class AttentionRecorder:
 
 
 def ask_for_heads(module, args, kwargs):
-    """Forward pre-hook: want the probabilities of each head, too."""
+    """Forward pre-hook that requests the probabilities of each head."""
     return args, {**kwargs, "need_weights": True, "need_head_weights": True}

@@ -1,11 +1,11 @@
 """Entropy of attention and its divergence between neighbouring layers, head by head.
 
-The measures of RealFormer's analysis (He et al. 2020, arXiv 2012.11747), which is of BERT: the
+These are the measures of RealFormer's analysis of BERT (He et al. 2020, arXiv 2012.11747): the
 entropy of each (token, layer, head) distribution, and the Jensen-Shannon divergence between the
 same head of two adjacent layers. Both are in nats.
 
-Distributions are kept as histograms with the sum of each bin, so memory depends on the model and
-not on the text: 96 kB a head, 66 MB for 60-12 layers of 8 heads.
+Results are collected in histograms with the sum of each bin, so memory depends on the model and
+not on the text: 96 kB for each head, 66 MB for 60-12 layers of 8 heads.
 """
 
 import math
@@ -19,17 +19,14 @@ BINS = 2048
 
 
 class AttentionMeasure(NamedTuple):
-    """A number that each distribution has.
-
-    ``upper`` is where its histogram ends; the width of a bin is ``upper / BINS``.
-    """
+    """A measure of each distribution. Its histogram ends at ``upper`` and has ``BINS`` bins."""
 
     label: str
     upper: float
 
 
 MEASURES = {
-    # Up to 4,096 keys; the few queries that attend to more still count in full in the mean.
+    # For up to 4,096 keys. Higher entropies fall into the last bin, but the mean stays exact.
     "entropy": AttentionMeasure("entropy, nats", math.log(4096)),
     "normalised_entropy": AttentionMeasure("entropy / ln(number of keys)", 1.0),
     "jsd": AttentionMeasure("Jensen-Shannon divergence from the layer below, nats", LN_2),
@@ -37,26 +34,26 @@ MEASURES = {
 
 
 def entropy(probabilities: Tensor) -> Tensor:
-    """In nats: 0 for a one-hot distribution, ln n for a uniform one over n keys.
+    """Entropy in nats: 0 for a one-hot distribution, ln n for a uniform one over n keys.
 
     Args:
-        probabilities: ``(..., S)``; zeros, such as masked keys, add nothing
+        probabilities: ``(..., S)``, zero at masked keys
     """
     return torch.special.entr(probabilities).sum(dim=-1)
 
 
 def jensen_shannon_divergence(p: Tensor, q: Tensor) -> Tensor:
-    """In nats: 0 for equal distributions, ln 2 for disjoint ones.
+    """Jensen-Shannon divergence in nats: 0 for equal distributions, ln 2 for disjoint ones.
 
     Args:
         p, q: probabilities ``(..., S)``
     """
     divergence = entropy((p + q) / 2) - (entropy(p) + entropy(q)) / 2
-    return divergence.clamp(0, LN_2)  # rounding leads out of it
+    return divergence.clamp(0, LN_2)  # rounding can exceed these bounds
 
 
 class HeadHistograms:
-    """What one measure is like for each head of a layer.
+    """Histograms of one measure, one for each head of a layer.
 
     Args:
         heads: number of heads
@@ -84,13 +81,13 @@ class HeadHistograms:
         return int(self.counts[0].sum())
 
     def mean(self) -> Tensor:
-        """Exact, ``(heads,)``."""
+        """Exact mean for each head, ``(heads,)``."""
         return self.sums.sum(dim=1) / self.count()
 
     def quantile(self, share: float) -> Tensor:
         """The mean of the values in the quantile's bin, ``(heads,)``.
 
-        So it is less than a bin's width off, and exact where the values in that bin are equal.
+        Its error is less than the width of a bin, and zero if all values in the bin are equal.
         """
         rank = max(1, math.ceil(share * self.count()))
         places = (self.counts.cumsum(dim=1) >= rank).int().argmax(dim=1, keepdim=True)
@@ -98,10 +95,10 @@ class HeadHistograms:
 
 
 class AttentionStatistics:
-    """Collects every measure of every attention of a model, batch by batch.
+    """Every measure of every attention of a model, collected batch by batch.
 
-    ``histograms`` has a ``HeadHistograms`` for each (measure, attention, layer); the divergence
-    stands under the upper of the two layers.
+    ``histograms`` has a ``HeadHistograms`` for each (measure, attention, layer). The layer of a
+    divergence is the upper of the two layers.
     """
 
     def __init__(self):
@@ -116,17 +113,17 @@ class AttentionStatistics:
         attendable: Tensor,
         queries: Tensor,
     ) -> None:
-        """Take one attention of one batch; layers must come from the bottom to the top.
+        """Add one attention of one batch. Layers must come from the bottom to the top.
 
-        Left out are padding and what has no choice: a query that may attend to one key only, such
-        as the first target position in decoder self-attention.
+        Queries that are padding do not count, nor do those that may attend to one key only, such as
+        the first target position in decoder self-attention.
 
         Args:
-            attention: which of a model's kinds of attention this is
+            attention: the kind of attention
             layer: from 0 at the bottom
-            probabilities: ``(heads, B, T, S)``; what they hold at masked positions is not looked at
-            attendable: which keys a query may attend to, ``(B, T, S)``
-            queries: which are no padding, ``(B, T)``
+            probabilities: ``(heads, B, T, S)``; values at masked positions are ignored
+            attendable: whether a query may attend to a key, ``(B, T, S)``
+            queries: false at padding, ``(B, T)``
 
         Raises:
             FloatingPointError: a probability is not finite

@@ -12,7 +12,7 @@ from .attention_recorder import ask_for_heads, attention_modules
 
 
 class LayerScores(NamedTuple):
-    """One head in one layer; each ``(T, S)``, without masks but for the attention.
+    """Scores and attention of one head in one layer, each ``(T, S)``; only attention is masked.
 
     ``scores = carry * carried + fresh_weight * fresh``
     """
@@ -27,12 +27,11 @@ class LayerScores(NamedTuple):
 
 @torch.no_grad()
 def scores_by_layer(model, dataset, number: int, attention: str, head: int) -> List[LayerScores]:
-    """The chain of one head for one sentence pair, from the bottom to the top layer.
+    """The scores of one head for one sentence pair, from the bottom to the top layer.
 
     Args:
         model: a realformer in evaluation mode
-        dataset: of sentence pairs
-        number: of the pair, from 0
+        number: index of the sentence pair, from 0
         attention: ``encoder``, ``decoder`` or ``cross``
 
     Raises:

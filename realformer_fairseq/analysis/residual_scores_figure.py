@@ -19,12 +19,12 @@ PROGRAM = "draw_residual_attention.sh"
 # Inches.
 CELL = 0.17  # of a token
 LEFT, RIGHT, TOP, BOTTOM = 1.1, 0.15, 0.6, 0.8  # around the maps
-GAP, ROW_GAP, CAPTION = 0.35, 0.65, 0.2  # between them, and above each
+GAP, ROW_GAP, CAPTION = 0.35, 0.65, 0.2  # between columns, between rows, above each map
 SIGNS = ("+", "=", "→")
 
 
 def parts_of(layer: LayerScores) -> List[Tuple[str, Optional[Tensor]]]:
-    """What a row shows from left to right, each with its caption; the first two add up."""
+    """Caption and map of each column in a row. The third map is the sum of the first two."""
 
     def times(weight: float, what: str) -> str:
         return what if weight in (0, 1) else f"{weight:.2g} × {what}"
@@ -41,7 +41,7 @@ def parts_of(layer: LayerScores) -> List[Tuple[str, Optional[Tensor]]]:
 def draw_scores(
     layers: Sequence[LayerScores], queries: Sequence[str], keys: Sequence[str], title: str, output
 ) -> None:
-    """A row for each layer, the bottom layer at the bottom, and an arrow for what is carried.
+    """Draw a row for each layer, the bottom layer at the bottom, and arrows for carried scores.
 
     Args:
         layers: from the bottom to the top
@@ -80,7 +80,7 @@ def draw_scores(
 
 
 def draw_row(row, layer: LayerScores, extreme: float) -> None:
-    """The maps of a layer. Red scores are above 0, blue ones below, up to ``extreme``."""
+    """Draw the maps of a layer. Scores above 0 are red and those below 0 blue, to ``extreme``."""
     for column, (caption, part) in enumerate(parts_of(layer)):
         axes = row[column]
         axes.set(xticks=[], yticks=[])
@@ -109,7 +109,7 @@ def draw_row(row, layer: LayerScores, extreme: float) -> None:
 
 
 def draw_arrow(figure, below, above, map_height: float) -> None:
-    """From the scores of a layer to where the next one takes them up."""
+    """Draw an arrow from the scores of a layer to the row above, which takes these scores."""
     from matplotlib.patches import ConnectionPatch
 
     figure.add_artist(

@@ -1,4 +1,4 @@
-"""Load a trained Transformer, ours or fairseq's, with the data it is to read."""
+"""Load a trained Transformer, ours or fairseq's, and a split of prepared data."""
 
 import logging
 import os
@@ -14,14 +14,14 @@ from realformer_runtime.command_line import UserError
 
 
 def load_model(checkpoint: str, data: str) -> Tuple[TransformerModelBase, tasks.FairseqTask]:
-    """A model in evaluation mode and in float32, and its task, which has the dictionaries.
+    """Load a model in evaluation mode and float32, and its task with the dictionaries.
 
     Args:
         checkpoint: of ``realformer`` or of fairseq's ``transformer``
         data: folder that fairseq-preprocess wrote
 
     Raises:
-        UserError: naming what is missing, refused or does not fit
+        UserError: the checkpoint is refused, or does not fit the data; names both
         OSError: no such checkpoint
     """
     state = load_checkpoint(checkpoint)
@@ -49,7 +49,7 @@ def load_model(checkpoint: str, data: str) -> Tuple[TransformerModelBase, tasks.
 
 
 def load_split(task: tasks.FairseqTask, split: str) -> FairseqDataset:
-    """Sentence pairs of the task's data.
+    """Load a split of the task's data.
 
     Args:
         split: ``train``, ``valid``, ``test``, ...
@@ -70,10 +70,10 @@ def load_split(task: tasks.FairseqTask, split: str) -> FairseqDataset:
 def load_model_and_split(
     checkpoint: str, data: str, split: str
 ) -> Tuple[TransformerModelBase, tasks.FairseqTask, FairseqDataset]:
-    """Model, task and sentence pairs for a command, which from then on prints its own words only.
+    """Load model, task and sentence pairs for a command, and silence warnings of libraries.
 
     Raises:
-        UserError, OSError: see :func:`load_model` and :func:`load_split`
+        UserError, OSError: as :func:`load_model` and :func:`load_split`
     """
     logging.getLogger().setLevel(logging.WARNING)
     warnings.filterwarnings("ignore", category=UserWarning)  # pinned memory, missing glyphs

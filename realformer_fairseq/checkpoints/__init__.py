@@ -1,1 +1,1 @@
-"""Checkpoints of our models turned into other ones."""
+"""Conversion of our models' checkpoints."""

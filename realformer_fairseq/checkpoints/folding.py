@@ -18,10 +18,10 @@ PROGRAM = "fold_admin.sh"
 
 
 def stored_options(state: Dict[str, Any]) -> argparse.Namespace:
-    """The model's options in a checkpoint; those that its version did not have are filled in.
+    """The model's options in a checkpoint, completed with the options of later versions.
 
     Raises:
-        UserError: they are not there
+        UserError: the checkpoint has no such options
     """
     cfg = state.get("cfg")
     stored = cfg.get("model") if isinstance(cfg, dict) else None
@@ -36,15 +36,15 @@ def stored_options(state: Dict[str, Any]) -> argparse.Namespace:
 
 
 def fold_state(state: Dict[str, Any]) -> List[str]:
-    """Fold a checkpoint in place, and drop what belongs to the training before.
+    """Fold a checkpoint in place, and drop the state of its training.
 
     Without residual scores the model becomes a plain ``transformer`` of fairseq.
 
     Returns:
-        what there is to say about it, one sentence a line
+        remarks for the user
 
     Raises:
-        UserError: no omega in it, or one that cannot be folded
+        UserError: there is no omega, or one that cannot be folded
     """
     if not any(name.endswith(".omega") for name in state["model"]):
         raise UserError("there is no omega in it (--sublayer-scaling none)")
@@ -64,7 +64,7 @@ def fold_state(state: Dict[str, Any]) -> List[str]:
 
 
 def remarks(before: argparse.Namespace, after: argparse.Namespace) -> List[str]:
-    """What a user should know of a folded model."""
+    """Changes of the model that a user should know about."""
     found = []
     if before.share_all_embeddings and not after.share_all_embeddings:
         found.append(
@@ -83,15 +83,15 @@ def learned_positions(args: argparse.Namespace) -> List[bool]:
 
 
 def become_transformer(cfg: Dict[str, Any], args: argparse.Namespace) -> None:
-    """Leave nothing of ours in a configuration.
+    """Turn a configuration into one of fairseq's ``transformer``.
 
-    The model's options become a dictionary, because torch 2.6 and later does not load fairseq's
-    ``Namespace`` unless someone, such as our plugin, allows it.
+    The model's options become a dictionary, because without our plugin torch 2.6 and later does not
+    load the ``Namespace`` of fairseq.
     """
     own = {option.name for option in own_options()}
     options = {name: value for name, value in vars(args).items() if name not in own}
     options.update(arch="transformer", _name="transformer", user_dir=None)
-    # fairseq 0.12.2 sets it on loading, which hydra allows only where it is there already.
+    # fairseq 0.12.2 sets this option on loading, and hydra refuses to set one that is missing.
     options.setdefault("min_params_to_wrap", DEFAULT_MIN_PARAMS_TO_WRAP)
     cfg["model"] = options
     if isinstance(cfg.get("common"), dict):

@@ -1,16 +1,16 @@
-"""The algebra that takes omega out of a trained model, which then computes the same without it.
+"""The algebra that removes omega from a trained model without changing what the model computes.
 
-A sub-layer computes ``LN(x * omega + f(x))``; x is the output of the layer norm below. The
-scale moves into that norm: its weight and bias are multiplied by omega, and the weights that read x
-(queries, keys, values; only the queries of cross-attention; the first feed-forward layer) have
-their input columns divided by it. No reference has a script for this; the algebra is ours.
+A sub-layer computes ``LN(x * omega + f(x))``, where x is the output of the layer norm below. That
+norm takes the scale: its weight and bias are multiplied by omega. The weights that read x (queries,
+keys and values; only queries in cross-attention; the first feed-forward layer) have their input
+columns divided by omega. No reference has a script for this; the algebra is ours.
 
-The first sub-layer of a stack has no norm below it, so the embeddings take its omega: token and
-position embeddings are multiplied by it. Embeddings that encoder and decoder share become two, and
-sinusoidal positions become a learned table that holds the scaled sinusoids. Where the decoder's
-embeddings are the output projection, too, the norm before that is divided by omega.
+The first sub-layer of a stack has no norm below it, so its token and position embeddings are
+multiplied by omega. Embeddings that encoder and decoder share become two, and sinusoidal positions
+become a learned table of the scaled sinusoids. If the decoder's embeddings are also its output
+projection, the norm before the projection is divided by omega.
 
-Folding is not linear: average first, fold afterwards. It needs every layer to stay where it is:
+Folding is not linear: average first, fold afterwards. Folding ties each layer to the one below:
 prune with --encoder-layers-to-keep before, not after.
 """
 
@@ -40,14 +40,14 @@ MOST_POSITIONS = 1_000_000  # a thousand times fairseq's default
 
 
 def fold_omega(model: Dict[str, Tensor], args: argparse.Namespace) -> None:
-    """Take every omega out of a model, in place.
+    """Remove every omega from a model, in place.
 
     Args:
         model: a state dictionary
-        args: the model's options, brought up to date where embeddings change
+        args: the model's options, updated if embeddings change
 
     Raises:
-        UserError: an omega that cannot be folded, and why
+        UserError: an omega cannot be folded
     """
     if args.cross_self_attention:
         raise UserError(
@@ -85,20 +85,20 @@ def count_layers(model: Dict[str, Tensor], stack: str) -> int:
 
 
 def parameter(model: Dict[str, Tensor], key: str) -> Tensor:
-    """Raises UserError where the model lacks a parameter that its options ask for."""
+    """A parameter. Raises UserError if the model lacks it."""
     if key not in model:
         raise UserError(f"its parameters and options do not fit: there is no {key}")
     return model[key]
 
 
 def multiply(model: Dict[str, Tensor], key: str, factor: Tensor) -> None:
-    """Replace a parameter by its product with something, computed in float64.
+    """Multiply a parameter by a factor, in float64.
 
     Args:
         factor: ``(C,)``, along the last dimension of the parameter, or ``()``
 
     Raises:
-        UserError: they are of different sizes
+        UserError: the sizes differ
     """
     value = parameter(model, key)
     if factor.dim() > 1 or (factor.dim() == 1 and value.shape[-1:] != factor.shape):
@@ -110,7 +110,7 @@ def multiply(model: Dict[str, Tensor], key: str, factor: Tensor) -> None:
 
 
 def _fold_stack(model: Dict[str, Tensor], stack: str) -> Tensor:
-    """Fold all sub-layers of a stack but what its first one needs from the embeddings.
+    """Fold the omegas of a stack, except for the embeddings, which take the first one.
 
     Returns:
         the omega of the first sub-layer, ``(C,)`` or ``()``, in float64
@@ -135,10 +135,10 @@ def _fold_stack(model: Dict[str, Tensor], stack: str) -> Tensor:
 
 
 def pop_omega(model: Dict[str, Tensor], key: str) -> Tensor:
-    """Remove one omega and return it in float64.
+    """Remove one omega from a model, and pass it on in float64.
 
     Raises:
-        UserError: it is zero in some dimension, or not finite
+        UserError: omega is zero in some dimension, or not finite
     """
     omega = model.pop(key).double()
     if not bool(torch.isfinite(omega).all()) or bool((omega == 0).any()):
@@ -150,11 +150,11 @@ def check_embeddings(model: Dict[str, Tensor], args: argparse.Namespace) -> None
     """Refuse embeddings that cannot take the omega of a first sub-layer.
 
     Raises:
-        UserError: naming the option they were trained with
+        UserError: naming the option of the training
     """
     refused = {
         "--tie-adaptive-weights": args.tie_adaptive_weights,
-        # fairseq 0.12.2 does not have this option.
+        # fairseq 0.12.2 lacks this option.
         "--merge-src-tgt-embed": getattr(args, "merge_src_tgt_embed", False),
         "--quant-noise-pq": "encoder.quant_noise.weight" in model,
         "--decoder-output-dim": "decoder.project_out_dim.weight" in model,
@@ -170,7 +170,7 @@ def check_embeddings(model: Dict[str, Tensor], args: argparse.Namespace) -> None
 def scale_embeddings(
     model: Dict[str, Tensor], args: argparse.Namespace, stack: str, omega: Tensor
 ) -> None:
-    """Multiply what enters the first layer of a stack by that layer's omega."""
+    """Multiply the token and position embeddings of a stack by its first omega."""
     embeddings = f"{stack}.embed_tokens.weight"
     multiply(model, embeddings, omega)
     if model[embeddings].dim() != 2:

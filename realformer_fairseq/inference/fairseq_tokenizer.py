@@ -1,7 +1,7 @@
 """Our tokenisation for fairseq's own commands: ``--tokenizer realformer_moses``.
 
-fairseq's ``moses`` takes a curly apostrophe for punctuation, so it would feed a model with other
-tokens than the ones it was trained on, and would leave a space in ``l’ ami``.
+fairseq's ``moses`` treats a curly apostrophe as punctuation. The model would get other tokens than
+in training, and its output would have a space in ``l’ ami``.
 """
 
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ class RealFormerMosesTokenizer:
     """Raw source text to tokens, target tokens to raw text, as ``scripts/translate.sh`` does.
 
     Raises:
-        ValueError: a language is not given; fairseq does not tell a tokenizer that of the data
+        ValueError: a language is missing: fairseq does not tell it to a tokenizer
     """
 
     def __init__(self, cfg: RealFormerMosesConfig):

@@ -1,1 +1,1 @@
-"""What ``--arch`` names: fairseq imports each file here by itself."""
+"""The models that ``--arch`` names. fairseq imports each file of this folder by itself."""

@@ -1,7 +1,7 @@
-"""The named architectures. Each sets sizes and dropout, and says where they are from.
+"""The named architectures: sizes and dropout, with their sources.
 
-An option given on the command line always wins. Tying the embeddings is left to
-``--share-all-embeddings``, as in fairseq, since it needs a joined dictionary.
+An option on the command line overrides the architecture. No architecture ties the embeddings, as in
+fairseq: ``--share-all-embeddings`` needs a joined dictionary.
 """
 
 from fairseq.models.transformer.transformer_legacy import base_architecture
@@ -10,7 +10,7 @@ from .config import own_options
 
 
 def set_defaults(args, **defaults) -> None:
-    """Set each option that the command line left open."""
+    """Set each option that the command line did not set."""
     for name, value in defaults.items():
         setattr(args, name, getattr(args, name, value))
 
@@ -62,7 +62,7 @@ def realformer_iwslt_de_en(args):
 
 
 def realformer_tiny(args):
-    """For trying things out on a CPU: d 128, FFN 256, 4 heads, 3-3. Our own choice."""
+    """Small sizes for experiments on a CPU: d 128, FFN 256, 4 heads, 3-3. Our own choice."""
     set_defaults(
         args,
         encoder_embed_dim=128,

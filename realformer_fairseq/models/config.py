@@ -1,4 +1,4 @@
-"""What a user can set: fairseq's Transformer configuration and our own options."""
+"""The options of the model: those of fairseq's Transformer and our own."""
 
 import argparse
 import difflib
@@ -20,7 +20,7 @@ CHAINS = ("encoder", "decoder", "cross")
 
 
 def residual_chains(value: str) -> str:
-    """Check a list of chains and bring it into the order encoder, decoder, cross.
+    """Check a list of chains and sort it: encoder, decoder, cross.
 
     Raises:
         argparse.ArgumentTypeError: naming the accepted values
@@ -36,14 +36,14 @@ def residual_chains(value: str) -> str:
 
 
 def option(default: Any, help: str, check=None, shown: str = "", transformer: str = "") -> Any:
-    """One of our options: parser, architectures, checks and comparisons read it from here.
+    """Declaration of an option, read by the parser, architectures, checks and comparisons.
 
     Args:
-        default: without any architecture
-        check: makes a value of what the user wrote, or raises ``argparse.ArgumentTypeError``; None
-            where the type has choices
-        shown: in the help in place of the default
-        transformer: the value that fairseq's Transformer behaves like
+        default: the value if no architecture sets one
+        check: converts the user's text, or raises ``argparse.ArgumentTypeError``; None if the type
+            lists the choices
+        shown: replaces the default in the help
+        transformer: the value that describes fairseq's Transformer
     """
     metadata = {"help": help, "check": check, "shown": shown, "transformer": transformer}
     return field(default=default, metadata=metadata)
@@ -79,14 +79,14 @@ class RealFormerConfig(TransformerConfig):
     )
 
     def residual_attention_of(self, chain: str) -> str:
-        """``mean``, ``sum`` or ``none`` for one of ``encoder``, ``decoder``, ``cross``."""
+        """The residual attention of one chain: ``mean``, ``sum`` or ``none``."""
         return str(self.residual_attention) if chain in self.residual_chains.split(",") else "none"
 
     def check(self) -> None:
-        """Refuse what cannot work.
+        """Refuse options that cannot work.
 
         Raises:
-            ValueError: naming the flag and what is accepted
+            ValueError: naming the flag and the accepted values
         """
         for own in own_options():
             value, choices = getattr(self, own.name), choices_of(own)
@@ -112,33 +112,33 @@ class RealFormerConfig(TransformerConfig):
 
 
 def own_options() -> List[Field]:
-    """The options that fairseq's Transformer does not have."""
+    """The options that fairseq's Transformer lacks."""
     return [own for own in fields(RealFormerConfig) if own.name in RealFormerConfig.__annotations__]
 
 
 def choices_of(own: Field) -> Optional[Sequence[str]]:
-    """The accepted values of an option, None where they are not a list."""
+    """The accepted values of an option, or None if they are not a list."""
     return None if own.metadata["check"] else [str(choice.value) for choice in own.type]
 
 
 @functools.cache
 def option_names() -> FrozenSet[str]:
-    """Every option of the model, with underscores."""
+    """Names of all options of the model, with underscores."""
     parser = argparse.ArgumentParser(add_help=False)
     add_arguments(parser)
     defaults = argparse.Namespace()
-    base_architecture(defaults)  # has a few that no flag sets
+    base_architecture(defaults)  # sets a few options that have no flag
     return frozenset([*vars(defaults), *(action.dest for action in parser._actions)])
 
 
 def check_names(names: Iterable[str]) -> None:
-    """Refuse options that the model does not have, where no parser has done so.
+    """Refuse unknown options in a YAML file, which no parser checks.
 
     Args:
-        names: keys of ``model`` in a YAML file
+        names: keys of ``model`` in the file
 
     Raises:
-        ValueError: naming the first of them, and what may have been meant
+        ValueError: naming the first unknown option and a similar one
     """
     for name in names:
         if name in option_names() or name in ("_name", "arch"):
@@ -149,16 +149,13 @@ def check_names(names: Iterable[str]) -> None:
 
 
 def add_arguments(parser) -> None:
-    """Add every option of fairseq's Transformer and our own, without defaults.
-
-    The architectures hold the defaults, as for fairseq's ``transformer``.
-    """
+    """Add all options of the model, without defaults: the architectures have these."""
     gen_parser_from_dataclass(parser, TransformerConfig(), delete_default=True, with_prefix="")
     add_own_arguments(parser)
 
 
 def add_own_arguments(parser) -> None:
-    """Add the options that fairseq's Transformer does not have."""
+    """Add the options that fairseq's Transformer lacks."""
     for own in own_options():
         choices = choices_of(own)
         metavar = None if choices else "N" if own.type is int else "LIST"

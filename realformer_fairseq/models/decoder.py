@@ -1,4 +1,4 @@
-"""The decoder stack: threads attention scores through the layers, reorders what they keep."""
+"""The decoder stack: carries attention scores through its layers and reorders their caches."""
 
 from typing import Dict, List, Optional
 
@@ -28,15 +28,14 @@ class RealFormerDecoder(TransformerDecoderBase):
     ):
         """Decode up to the output projection.
 
-        The copy of ``fairseq/models/transformer/transformer_decoder.py`` that carrying scores
-        needs; arguments and result are the same. In incremental decoding the scores of one step
-        are those of its only query, ``(B * heads, 1, keys so far)``, so nothing of them outlives
-        the step.
+        A copy of ``fairseq/models/transformer/transformer_decoder.py`` that carries scores. In
+        incremental decoding the scores are those of the step's only query, ``(B * heads, 1, keys
+        so far)``, so no later step needs them.
 
         Args:
             prev_output_tokens: ``(B, T)``
-            encoder_out: what the encoder returned
-            full_context_alignment: no future mask
+            encoder_out: output of the encoder
+            full_context_alignment: leave the future mask out
             alignment_layer: layer whose cross-attention is returned, default the last
             alignment_heads: average over this many heads, default all
 
@@ -53,6 +52,7 @@ class RealFormerDecoder(TransformerDecoderBase):
         if encoder_out is not None and len(encoder_out["encoder_padding_mask"]) > 0:
             padding_mask = encoder_out["encoder_padding_mask"][0]
 
+        # Departs from fairseq: beams may share the encoder's keys.
         beam = 1 if encoder_out is None else shared_by(encoder_out)
 
         positions: Optional[Tensor] = None
@@ -70,6 +70,7 @@ class RealFormerDecoder(TransformerDecoderBase):
         self_attn_padding_mask: Optional[Tensor] = None
         if self.cross_self_attention or prev_output_tokens.eq(self.padding_idx).any():
             self_attn_padding_mask = prev_output_tokens.eq(self.padding_idx)
+        # Departs from fairseq: one mask for all layers.
         self_attn_mask: Optional[Tensor] = None
         if incremental_state is None and not full_context_alignment:
             self_attn_mask = self.buffered_future_mask(x)
@@ -78,7 +79,8 @@ class RealFormerDecoder(TransformerDecoderBase):
         self_attn_scores: Optional[Tensor] = None
         encoder_attn_scores: Optional[Tensor] = None
         inner_states: List[Optional[Tensor]] = [x]
-        # LayerDrop leaves layers out of the iteration, so this counts the layers traversed.
+        # Departs from fairseq: scores pass from layer to layer. The iteration leaves out layers
+        # that LayerDrop drops, so it counts the layers traversed.
         for layers_traversed, layer in enumerate(self.layers):
             at_alignment_layer = bool(layers_traversed == alignment_layer)
             x, layer_attn, self_attn_scores, encoder_attn_scores = layer(
@@ -115,33 +117,33 @@ class RealFormerDecoder(TransformerDecoderBase):
         incremental_state: Dict[str, Dict[str, Optional[Tensor]]],
         new_order: Tensor,
     ):
-        """Bring what the layers keep between steps into a new order of the batch.
+        """Reorder the caches of all layers.
 
-        fairseq asks every module of the model at every step whether it has a state to reorder.
+        Departs from fairseq, which looks for a cache in every module of the model at every step.
 
         Args:
-            new_order: ``(new B,)``, which entry of the old batch each new one continues
+            new_order: ``(new B,)``, entry of the old batch that each new entry continues
         """
         order_of_keys: Optional[Tensor] = None
-        known = False  # it is the same for all layers
-        # Iterating over the list itself may drop layers.
+        known = False  # order_of_keys is the same for all layers
+        # Iterating over self.layers would apply LayerDrop.
         for layer in self.layers.children():
             if layer.encoder_attn is not None:
                 if not known:
                     order_of_keys = layer.order_of_encoder_keys(incremental_state, new_order)
-                    known = layer.encoder_attn.kept_batch(incremental_state) is not None
+                    known = layer.encoder_attn.cached_batch_size(incremental_state) is not None
                 if order_of_keys is not None:
                     layer.encoder_attn.reorder_incremental_state(incremental_state, order_of_keys)
             layer.self_attn.reorder_incremental_state(incremental_state, new_order)
 
     def make_generation_fast_(self, **_) -> None:
-        """fairseq calls this where a model is never trained again."""
+        """Prepare for inference. fairseq calls this on a model that is not trained again."""
         for layer in self.layers.children():
             layer.self_attn.pack_projections()
         replace_linear(self)
 
     def _embed(self, tokens: Tensor, positions: Optional[Tensor]) -> Tensor:
-        """Token and position embeddings ``(B, T, C)``, with what fairseq applies to them."""
+        """Input of the first layer, ``(B, T, C)``. Departs from fairseq: no in-place addition."""
         x = self.embed_scale * self.embed_tokens(tokens)
         if self.quant_noise is not None:
             x = self.quant_noise(x)

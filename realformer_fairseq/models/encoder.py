@@ -1,4 +1,4 @@
-"""The encoder stack: threads attention scores through the layers, reorders its output for beams."""
+"""The encoder stack: carries attention scores through its layers, reorders its output for beams."""
 
 from typing import Dict, List, Optional
 
@@ -24,20 +24,18 @@ class RealFormerEncoder(TransformerEncoderBase):
         return_all_hiddens: bool = False,
         token_embeddings: Optional[Tensor] = None,
     ) -> Dict[str, List[Tensor]]:
-        """Encode.
-
-        The copy of ``fairseq/models/transformer/transformer_encoder.py`` that carrying scores
-        needs; the result is the same dictionary.
+        """Encode: a copy of ``fairseq/models/transformer/transformer_encoder.py`` with scores.
 
         Args:
             src_tokens: ``(B, T)``
             src_lengths: ``(B,)``, unused as in fairseq
             return_all_hiddens: also return the input and output of each layer
-            token_embeddings: ``(B, T, C)`` to use instead of looking ``src_tokens`` up
+            token_embeddings: ``(B, T, C)``, used in place of the embeddings of ``src_tokens``
         """
         encoder_padding_mask = src_tokens.eq(self.padding_idx)
         has_padding = bool(encoder_padding_mask.any())
         x, encoder_embedding = self.forward_embedding(src_tokens, token_embeddings)
+        # Departs from fairseq: a batch without padding is not multiplied.
         if has_padding:
             x = x * (1 - encoder_padding_mask.unsqueeze(-1).type_as(x))
         x = x.transpose(0, 1)  # (B, T, C) -> (T, B, C)
@@ -46,7 +44,8 @@ class RealFormerEncoder(TransformerEncoderBase):
         if return_all_hiddens:
             encoder_states.append(x)
         scores: Optional[Tensor] = None
-        # LayerDrop leaves layers out of the iteration, so this counts the layers traversed.
+        # Departs from fairseq: scores pass from layer to layer. The iteration leaves out layers
+        # that LayerDrop drops, so it counts the layers traversed.
         for layers_traversed, layer in enumerate(self.layers):
             x, scores = layer(
                 x,
@@ -66,22 +65,22 @@ class RealFormerEncoder(TransformerEncoderBase):
             "encoder_padding_mask": [encoder_padding_mask],  # B x T
             "encoder_embedding": [encoder_embedding],  # B x T x C
             "encoder_states": encoder_states,  # List[T x B x C]
-            "fc_results": no_tensors,
+            "fc_results": no_tensors,  # departs from fairseq: always empty
             "src_tokens": no_tensors,
             "src_lengths": [lengths.reshape(-1, 1).contiguous()],  # B x 1
         }
 
     @torch.jit.export
     def reorder_encoder_out(self, encoder_out: Dict[str, List[Tensor]], new_order: Tensor):
-        """Bring what :meth:`forward` returned into a new order of the batch.
+        """Reorder the output of :meth:`forward`.
 
-        Once an order has copied each sentence for its beams, the result says so
-        (:func:`shared_by`), and an order that only permutes them copies nothing: at every step of
-        a beam search fairseq copies the whole. The embeddings, which no search reads, are left out
-        then. Whoever changes the output for single beams must take ``beam`` out of it.
+        Departs from fairseq, which copies the output at every step of a beam search. An order that
+        copies each sentence for its beams adds their number as ``beam`` (:func:`shared_by`) and
+        drops the embeddings, which no search reads. A later order that permutes beams within
+        sentences copies nothing. Code that changes single beams of the output must remove ``beam``.
 
         Args:
-            new_order: ``(new B,)``, which entry of the batch each new one is
+            new_order: ``(new B,)``, entry of the old batch for each new entry
         """
         batch, beam = encoder_out["encoder_out"][0].size(1), shared_by(encoder_out)
         if beam == 1:

@@ -1,11 +1,11 @@
-"""What the stacks put around each layer."""
+"""The wrappers around each layer of a stack."""
 
 from fairseq.distributed import fsdp_wrap
 from fairseq.modules.checkpoint_activations import checkpoint_wrapper
 
 
 def wrap_layer(layer, cfg):
-    """Activation checkpointing and FSDP around a layer, as fairseq's stacks apply them."""
+    """Wrap a layer in activation checkpointing and FSDP, as fairseq's stacks do."""
     if cfg.checkpoint_activations:
         layer = checkpoint_wrapper(layer, offload_to_cpu=cfg.offload_activations)
     min_params_to_wrap = 0 if cfg.checkpoint_activations else cfg.min_params_to_wrap

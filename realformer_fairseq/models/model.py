@@ -1,4 +1,4 @@
-"""The model ``realformer``: fairseq's Transformer with our encoder and decoder in it."""
+"""The model ``realformer``: fairseq's Transformer with our encoder and decoder."""
 
 from fairseq.models import register_model, register_model_architecture
 from fairseq.models.transformer import TransformerModelBase
@@ -19,7 +19,7 @@ from .hub_interface import TranslationHub, check_files
 
 
 def check_task(task) -> None:
-    """Refuse what fairseq would train or evaluate up to an error that says nothing.
+    """Refuse tasks that would fail later with an unclear error.
 
     Raises:
         ValueError: naming the task
@@ -39,9 +39,9 @@ def check_task(task) -> None:
 class RealFormerModel(TransformerModelBase):
     """RealFormer encoder-decoder (He et al. 2020, arXiv 2012.11747).
 
-    Parameters have the names of fairseq's Transformer, so a checkpoint of one can be loaded into
-    the other. The model name differs, so that converters that know only ``transformer`` refuse
-    the checkpoint instead of dropping the residual scores.
+    Parameters have the names of fairseq's Transformer, so each can load a checkpoint of the other.
+    The model has another name, so that a converter for ``transformer`` refuses its checkpoints
+    instead of dropping the residual scores.
     """
 
     @classmethod
@@ -53,7 +53,7 @@ class RealFormerModel(TransformerModelBase):
         """Build from a flat namespace, as ``fairseq/models/transformer/transformer_legacy.py``.
 
         Raises:
-            ValueError: for options that cannot work together, naming them
+            ValueError: naming options that cannot work together
         """
         check_task(task)
         if OmegaConf.is_config(args):  # hydra
@@ -65,7 +65,7 @@ class RealFormerModel(TransformerModelBase):
         ):
             if getattr(args, f"max_{side}_positions", None) is None:
                 setattr(args, f"max_{side}_positions", default)
-        # The checkpoint keeps args: they must tell the number of layers that are left.
+        # The checkpoint stores args, so they must have the number of layers after pruning.
         for side in ("encoder", "decoder"):
             kept = getattr(args, f"{side}_layers_to_keep")
             if kept:
@@ -84,10 +84,10 @@ class RealFormerModel(TransformerModelBase):
         data_name_or_path=".",
         **kwargs,
     ) -> TranslationHub:
-        """Load a trained model; arguments as for any model of fairseq.
+        """Load a trained model, with the arguments that any model of fairseq takes.
 
         Raises:
-            UserError: naming what is not there, or not a checkpoint
+            UserError: naming a file that is missing or not a checkpoint
         """
         paths = model_name_or_path, checkpoint_file, data_name_or_path
         model_name_or_path, checkpoint_file, data_name_or_path = map(str, paths)

@@ -1,9 +1,8 @@
-"""``--arch multilingual_realformer``: one model for several language pairs, shared as one likes.
+"""``--arch multilingual_realformer``: fairseq's ``multilingual_transformer`` with our layers.
 
-For ``--task multilingual_translation``. fairseq's ``multilingual_transformer`` with our encoder and
-decoder in it: each language pair has a RealFormer, of which embeddings, encoders or decoders may be
-the same. ``--task translation_multi_simple_epoch`` needs nothing of this: it trains one model, such
-as ``realformer``.
+It is for ``--task multilingual_translation``. Each language pair has a RealFormer, and they may
+share embeddings, encoders or decoders. ``--task translation_multi_simple_epoch`` does not need it:
+that task trains one model, such as ``realformer``.
 """
 
 from fairseq.models import register_model, register_model_architecture
@@ -34,7 +33,7 @@ class MultilingualRealFormerModel(MultilingualTransformerModel):
         """Build from a flat namespace.
 
         Raises:
-            ValueError: for options that cannot work together, naming them
+            ValueError: naming options that cannot work together
         """
         multilingual_realformer(args)  # checkpoints of older versions lack newer options
         cfg = RealFormerConfig.from_namespace(args)
@@ -45,13 +44,13 @@ class MultilingualRealFormerModel(MultilingualTransformerModel):
                 "have a profile for each language pair; --sublayer-scaling admin-analytic can"
             )
         model = super().build_model(args, task)
-        model.__class__ = cls  # fairseq names its own class there
+        model.__class__ = cls  # fairseq's method builds its own class
         replace_dropout(model)
         return model
 
     @classmethod
     def _get_module_class(cls, is_encoder, args, lang_dict, embed_tokens, langs):
-        """An encoder or a decoder; the name is fairseq's."""
+        """Build an encoder or a decoder. fairseq calls this method."""
         build = RealFormerModel.build_encoder if is_encoder else RealFormerModel.build_decoder
         return build(RealFormerConfig.from_namespace(args), lang_dict, embed_tokens)
 

@@ -1,1 +1,1 @@
-"""What a layer is made of."""
+"""Encoder and decoder layers, and their building blocks."""

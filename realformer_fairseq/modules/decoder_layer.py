@@ -6,7 +6,7 @@ import torch
 from fairseq.modules.transformer_layer import TransformerDecoderLayerBase
 from torch import Tensor
 
-from .decoding_cache import order_of_kept_keys
+from .decoding_cache import order_of_cached_keys
 from .residual_attention import ResidualMultiheadAttention
 from .sublayer_scaling import build_residual, initialize_deepnorm
 
@@ -71,7 +71,7 @@ class RealFormerDecoderLayer(TransformerDecoderLayerBase):
         layers_traversed: int = 0,
         beam: int = 1,
     ) -> Tuple[Tensor, Optional[Tensor], Optional[Tensor], Optional[Tensor]]:
-        """As ``fairseq/modules/transformer_layer.py``, plus the scores.
+        """One layer: the forward of ``fairseq/modules/transformer_layer.py`` with scores.
 
         Args:
             x: ``(T, B, C)``; T is 1 with an ``incremental_state``
@@ -84,13 +84,14 @@ class RealFormerDecoderLayer(TransformerDecoderLayerBase):
             previous_self_attn_scores: of the layer below, ``(B * heads, T, T so far)``
             previous_encoder_attn_scores: of the layer below, ``(B * heads, T, S)``
             layers_traversed: decoder layers computed before this one
-            beam: so many neighbours in the batch have the same ``encoder_out``
+            beam: number of neighbours in the batch that have the same ``encoder_out``
 
         Returns:
             output ``(T, B, C)``; cross-attention probabilities ``(heads, B, T, S)``,
-            ``(B, T, S)`` or None; the scores of self-attention and of cross-attention, each None
+            ``(B, T, S)`` or None; scores of self-attention and of cross-attention, each None
             without a chain
         """
+        # Departs from fairseq: no prev_self_attn_state, prev_attn_state or ONNX trace.
         attn: Optional[Tensor] = None
         encoder_attn_scores: Optional[Tensor] = None
 
@@ -98,12 +99,14 @@ class RealFormerDecoderLayer(TransformerDecoderLayerBase):
         if self.normalize_before:
             x = self.self_attn_layer_norm(x)
         y = x
+        # Departs from fairseq: the cache has a layout of its own.
         if self.cross_self_attention and not self._has_cached_keys(incremental_state):
             assert encoder_out is not None
             y = torch.cat((encoder_out, x), dim=0)
             self_attn_mask, self_attn_padding_mask = self._masks_with_encoder(
                 encoder_out, encoder_padding_mask, self_attn_mask, self_attn_padding_mask
             )
+        # Departs from fairseq: attention takes and returns scores.
         x, _, self_attn_scores = self.self_attn(
             query=x,
             key=y,
@@ -121,6 +124,7 @@ class RealFormerDecoderLayer(TransformerDecoderLayerBase):
             x = torch.einsum("tbhd,h->tbhd", x, self.c_attn).reshape(tgt_len, batch, -1)
         if self.attn_ln is not None:
             x = self.attn_ln(x)
+        # Departs from fairseq: omega scales the residual, here and below.
         x = self.self_attn_residual(self.dropout_module(x), residual)
         if not self.normalize_before:
             x = self.self_attn_layer_norm(x)
@@ -129,6 +133,7 @@ class RealFormerDecoderLayer(TransformerDecoderLayerBase):
             residual = x
             if self.normalize_before:
                 x = self.encoder_attn_layer_norm(x)
+            # Departs from fairseq: scores, keys shared by beams, probabilities only on request.
             x, attn, encoder_attn_scores = self.encoder_attn(
                 query=x,
                 key=encoder_out,
@@ -163,25 +168,25 @@ class RealFormerDecoderLayer(TransformerDecoderLayerBase):
     def order_of_encoder_keys(
         self, incremental_state: Dict[str, Dict[str, Optional[Tensor]]], new_order: Tensor
     ) -> Optional[Tensor]:
-        """The new order of the encoder's keys, which are kept once a sentence; None for the old.
+        """The new order of the encoder's cached keys, or None if it does not change.
 
         Args:
-            new_order: of the batch, ``(new B,)``
+            new_order: ``(new B,)``, entry of the old batch that each new entry continues
         """
         if self.encoder_attn is None:
             return None
-        sentences = self.encoder_attn.kept_batch(incremental_state)
-        batch = self.self_attn.kept_batch(incremental_state)
+        sentences = self.encoder_attn.cached_batch_size(incremental_state)
+        batch = self.self_attn.cached_batch_size(incremental_state)
         if sentences is None or batch is None:
             return None
-        return order_of_kept_keys(new_order, sentences, batch // sentences)
+        return order_of_cached_keys(new_order, sentences, batch // sentences)
 
     def _has_cached_keys(
         self, incremental_state: Optional[Dict[str, Dict[str, Optional[Tensor]]]]
     ) -> bool:
         if incremental_state is None:
             return False
-        return self.self_attn.kept_batch(incremental_state) is not None
+        return self.self_attn.cached_batch_size(incremental_state) is not None
 
     def _masks_with_encoder(
         self,

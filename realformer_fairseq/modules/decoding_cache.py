@@ -1,8 +1,7 @@
-"""The shapes of what is kept between the steps of incremental decoding, and how it is reordered.
+"""Cached keys and values of incremental decoding: their shapes, and how beam search reorders them.
 
-The encoder's keys and values are the same for all beams of a sentence and are kept once for them:
-functions here tell from an order what becomes of the sentences. Those of self-attention are copied
-once a step. TorchScript can compile all of it.
+All beams of a sentence share the encoder's keys and values, so the cache holds them once a
+sentence. The keys and values of self-attention are copied once a step. TorchScript compiles this.
 """
 
 from typing import Dict, List, Optional
@@ -12,11 +11,11 @@ from torch import Tensor
 
 
 def sentence_order(new_order: Tensor, beam: int) -> Optional[Tensor]:
-    """Which sentences go on, if every new group of beams continues one sentence; else None.
+    """The sentence that each new group of beams continues, or None if a group mixes sentences.
 
     Args:
-        new_order: ``(new sentences * beam,)``, which entry of the old batch each entry continues
-        beam: neighbours in the old batch that belong to one sentence
+        new_order: ``(new sentences * beam,)``, entry of the old batch that each entry continues
+        beam: number of neighbours in the old batch that belong to one sentence
 
     Returns:
         ``(new sentences,)``
@@ -29,15 +28,15 @@ def sentence_order(new_order: Tensor, beam: int) -> Optional[Tensor]:
 
 
 def is_unchanged(order: Tensor, size: int) -> bool:
-    """Whether an order leaves a batch of that size as it is."""
+    """Whether an order leaves a batch of this size as it is."""
     return torch.equal(order, torch.arange(size, device=order.device))
 
 
 def beams_made(new_order: Tensor, sentences: int) -> int:
-    """Into how many beams an order copies each sentence of a batch, one after the other; else 1.
+    """Number of beams into which an order copies each sentence in turn, or 1 for other orders.
 
     Args:
-        new_order: ``(new B,)``, which sentence each entry of the new batch is
+        new_order: ``(new B,)``, the sentence of each new entry
     """
     beam = new_order.size(0) // sentences
     if beam * sentences != new_order.size(0):
@@ -46,17 +45,16 @@ def beams_made(new_order: Tensor, sentences: int) -> int:
     return beam if order is not None and is_unchanged(order, sentences) else 1
 
 
-def order_of_kept_keys(new_order: Tensor, sentences: int, beam: int) -> Optional[Tensor]:
-    """Which of the keys that are kept once a sentence to keep; None to leave them as they are.
+def order_of_cached_keys(new_order: Tensor, sentences: int, beam: int) -> Optional[Tensor]:
+    """The new order of keys that are cached once a sentence, or None if it does not change.
 
-    If beams of different sentences become neighbours, there is one entry for each beam in the
-    result: from then on keys are kept for every beam. (fairseq's forks take for granted that this
-    does not happen.)
+    If a group of beams mixes sentences, the result has one entry for each beam. From then on the
+    cache holds keys for every beam. (fairseq's forks assume that this does not happen.)
 
     Args:
-        new_order: ``(new B,)``, with B counting every beam
-        sentences: how many there are keys of
-        beam: how many entries of the old batch share the keys of a sentence
+        new_order: ``(new B,)``, where B counts every beam
+        sentences: number of sentences in the cache
+        beam: number of entries of the old batch that share the keys of a sentence
     """
     order = sentence_order(new_order, beam)
     if order is None:
@@ -67,12 +65,12 @@ def order_of_kept_keys(new_order: Tensor, sentences: int, beam: int) -> Optional
 def append_step(keys_values: Tensor, order: Optional[Tensor], step: Tensor) -> Tensor:
     """Keys and values of self-attention after one more step.
 
-    One copy does where fairseq has two, ``index_select`` and ``cat``. It copies rows of C numbers,
-    which takes half the time of copying slices of the whole.
+    This is one copy where fairseq makes two, ``index_select`` and ``cat``. Copying rows of C
+    numbers takes half the time of copying slices of the tensor.
 
     Args:
         keys_values: ``(S, 2, old B, C)``
-        order: ``(B,)``, which entry of the old batch each entry continues; None for the same
+        order: ``(B,)``, entry of the old batch that each entry continues; None for no change
         step: ``(T, 2, B, C)``
 
     Returns:
@@ -93,13 +91,13 @@ def append_step(keys_values: Tensor, order: Optional[Tensor], step: Tensor) -> T
 
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
-    """``(T, B, C)`` to ``(B * heads, T, head_dim)``."""
+    """Reshape ``(T, B, C)`` to ``(B * heads, T, head_dim)``."""
     length, batch, channels = x.size()
     return x.reshape(length, batch * heads, channels // heads).transpose(0, 1)
 
 
 def fold_beams(x: Tensor, heads: int, beam: int) -> Tensor:
-    """``(T, B, C)`` to ``(B / beam * heads, beam * T, head_dim)``."""
+    """Reshape ``(T, B, C)`` to ``(B / beam * heads, beam * T, head_dim)``."""
     if beam == 1:
         return split_heads(x, heads)
     length, batch, channels = x.size()
@@ -108,7 +106,7 @@ def fold_beams(x: Tensor, heads: int, beam: int) -> Tensor:
 
 
 def unfold_beams(x: Tensor, heads: int, beam: int) -> Tensor:
-    """``(B / beam * heads, beam * T, any)`` to ``(B * heads, T, any)``."""
+    """Reshape ``(B / beam * heads, beam * T, any)`` to ``(B * heads, T, any)``."""
     if beam == 1:
         return x
     x = x.view(-1, heads, beam, x.size(1) // beam, x.size(2))
@@ -116,5 +114,5 @@ def unfold_beams(x: Tensor, heads: int, beam: int) -> Tensor:
 
 
 def shared_by(encoder_out: Dict[str, List[Tensor]]) -> int:
-    """How many neighbours in the batch are copies of the same sentence, as far as is known."""
+    """Number of neighbours in the batch that are copies of one sentence, 1 if not recorded."""
     return int(encoder_out["beam"][0]) if "beam" in encoder_out else 1

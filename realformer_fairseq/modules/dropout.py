@@ -1,7 +1,7 @@
 """Dropout whose random numbers are cheap on a CPU.
 
-torch draws one Bernoulli variable an element from a serial Mersenne Twister, which took a fifth of
-a training step on a CPU. Here each draw of 64 bits decides four elements.
+torch draws one Bernoulli variable for each element from a serial Mersenne Twister, which took a
+fifth of a training step on a CPU. Here each draw of 64 bits decides four elements.
 """
 
 import torch
@@ -14,13 +14,13 @@ LEVELS = 1 << 16  # of the 16 random bits an element gets
 
 @torch.jit.unused
 def dropout_mask(like: Tensor, p: float) -> Tensor:
-    """What to multiply with: 0 where an element is dropped, else ``1 / (1 - p)``.
+    """Random factors: 0 for a dropped element, else ``1 / (1 - p)``.
 
-    Draws from torch's default generator, so ``torch.manual_seed`` and saved generator states
-    apply. Both the probability and the scale are those of ``p`` rounded to a 65536th.
+    The random bits are from torch's default generator, so ``torch.manual_seed`` applies. ``p`` is
+    rounded to a multiple of 1 / 65536.
 
     Args:
-        like: the mask gets its shape and type
+        like: tensor that has the shape and type of the result
         p: probability to drop an element, from 0 to 1
     """
     dropped = round(p * LEVELS)
@@ -30,14 +30,14 @@ def dropout_mask(like: Tensor, p: float) -> Tensor:
     draws.random_(torch.iinfo(torch.int64).min, None)
     bits = draws.view(torch.int16)[: like.numel()].view(like.shape)
     scale = LEVELS / (LEVELS - dropped)
-    # Half a level off, so that no element is at the threshold; then 0 or scale by arithmetic, which
+    # The threshold lies between two levels, so that no element equals it. Multiplying and clamping
     # takes a third of the time of a comparison.
     above = bits.to(torch.float32).add_(LEVELS / 2 - dropped + 0.5)
     return above.mul_(2 * scale).clamp_(0, scale).to(like.dtype)
 
 
 class Dropout(FairseqDropout):
-    """fairseq's dropout module; on a CPU with :func:`dropout_mask`, elsewhere as it is."""
+    """fairseq's dropout module, which uses :func:`dropout_mask` on a CPU."""
 
     def forward(self, x, inplace: bool = False):
         if self.p == 0 or not (self.training or self.apply_during_inference):
@@ -49,7 +49,7 @@ class Dropout(FairseqDropout):
 
 
 def replace_dropout(model: nn.Module) -> None:
-    """Make every dropout module of fairseq in a model one of ours, with the same settings."""
+    """Turn every ``FairseqDropout`` of a model into a ``Dropout`` with the same settings."""
     for module in model.modules():
         if type(module) is FairseqDropout:
             module.__class__ = Dropout

@@ -54,7 +54,7 @@ class RealFormerEncoderLayer(TransformerEncoderLayerBase):
         previous_scores: Optional[Tensor] = None,
         layers_traversed: int = 0,
     ) -> Tuple[Tensor, Optional[Tensor]]:
-        """As ``fairseq/modules/transformer_layer.py``, plus the scores.
+        """One layer: the forward of ``fairseq/modules/transformer_layer.py`` with scores.
 
         Args:
             x: ``(T, B, C)``
@@ -66,6 +66,7 @@ class RealFormerEncoderLayer(TransformerEncoderLayerBase):
         Returns:
             output ``(T, B, C)`` and scores ``(B * heads, T, T)``, or None without a chain
         """
+        # Departs from fairseq: no -1e8, since the attention makes masks finite by itself.
         if attn_mask is not None:
             attn_mask = torch.zeros_like(attn_mask, dtype=x.dtype).masked_fill(
                 attn_mask.to(torch.bool), float("-inf")
@@ -73,6 +74,7 @@ class RealFormerEncoderLayer(TransformerEncoderLayerBase):
         residual = x
         if self.normalize_before:
             x = self.self_attn_layer_norm(x)
+        # Departs from fairseq: attention takes and returns scores.
         x, _, scores = self.self_attn(
             query=x,
             key=x,
@@ -83,6 +85,7 @@ class RealFormerEncoderLayer(TransformerEncoderLayerBase):
             previous_scores=previous_scores,
             layers_traversed=layers_traversed,
         )
+        # Departs from fairseq: omega scales the residual, here and below.
         x = self.self_attn_residual(self.dropout_module(x), residual)
         if not self.normalize_before:
             x = self.self_attn_layer_norm(x)
@@ -94,14 +97,15 @@ class RealFormerEncoderLayer(TransformerEncoderLayerBase):
         x = self.ffn_residual(self.dropout_module(self.fc2(x)), residual)
         if not self.normalize_before:
             x = self.final_layer_norm(x)
+        # Departs from fairseq: no fc_result.
         return x, scores
 
     def _load_from_state_dict(self, *args, **kwargs):
-        """Load as any module does: fairseq 0.12.2 would first add the second set of weights."""
+        """Load as any module does. fairseq 0.12.2 would first add its second set of weights."""
         torch.nn.Module._load_from_state_dict(self, *args, **kwargs)
 
     def upgrade_state_dict_named(self, state_dict, name):
-        """Accept old checkpoints of fairseq's Transformer, 0.12.2's second set of weights too."""
+        """Accept old checkpoints of fairseq, also with the second set of weights of 0.12.2."""
         super().upgrade_state_dict_named(state_dict, name)
         for parameter in FAST_PATH_PARAMETERS:
             state_dict.pop(f"{name}.{parameter}", None)

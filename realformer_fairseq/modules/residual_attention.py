@@ -1,8 +1,8 @@
 """Multi-head attention that takes the scores of the layer below and returns its own.
 
-RealFormer (He et al. 2020, arXiv 2012.11747, section 3). The arithmetic of the scores is in
-``residual_scores.py``, that of the cache in ``decoding_cache.py``. The stacks that hand scores from
-layer to layer are ``models/encoder.py`` and ``models/decoder.py``.
+RealFormer (He et al. 2020, arXiv 2012.11747, section 3). ``residual_scores.py`` has the arithmetic
+of the scores, ``decoding_cache.py`` that of the cache. ``models/encoder.py`` and
+``models/decoder.py`` pass scores from layer to layer.
 """
 
 from typing import Dict, Optional, Tuple
@@ -17,21 +17,21 @@ from .residual_scores import additive_mask, attention_probabilities, chained_sco
 
 
 class ResidualMultiheadAttention(MultiheadAttention):
-    """fairseq's ``MultiheadAttention`` with scores handed in and out.
+    """fairseq's ``MultiheadAttention`` that takes and returns scores.
 
-    Parameters and initialisation are fairseq's. Scores are an argument and a return value, never
-    module state, so that activation checkpointing, DDP and beam reordering have nothing to know
-    about them. The cache of incremental decoding is copied less often than fairseq's.
+    Parameters and initialisation are fairseq's. Scores are arguments and return values, never
+    module state, so activation checkpointing, DDP and beam reordering work unchanged. The cache of
+    incremental decoding is copied less often than fairseq's.
 
     Args:
         embed_dim: ``C``
-        num_heads: number of heads; divides ``embed_dim``
-        residual_attention: ``mean``, ``sum``, or ``none`` (then this is fairseq's attention)
-        kwargs: fairseq's further arguments, see ``fairseq/modules/multihead_attention.py``
+        num_heads: divides ``embed_dim``
+        residual_attention: ``mean``, ``sum``, or ``none`` (fairseq's attention)
+        kwargs: further arguments of ``fairseq/modules/multihead_attention.py``
 
     Raises:
-        ValueError: for an xFormers configuration, which computes its scores out of reach, and for
-            ``add_bias_kv`` and ``add_zero_attn``, which no option of the Transformer sets
+        ValueError: for xFormers, which does not return scores, and for ``add_bias_kv`` and
+            ``add_zero_attn``, which no option of the Transformer sets
     """
 
     def __init__(self, embed_dim, num_heads, residual_attention="mean", **kwargs):
@@ -47,7 +47,7 @@ class ResidualMultiheadAttention(MultiheadAttention):
         self.packed: Optional[nn.Module] = None
 
     def pack_projections(self) -> None:
-        """Have one product make queries, keys and values in incremental decoding, from now on."""
+        """From now on, compute queries, keys and values of a decoding step in one product."""
         if self.self_attention and self.packed is None:
             self.packed = pack(self.q_proj, self.k_proj, self.v_proj)
 
@@ -66,7 +66,7 @@ class ResidualMultiheadAttention(MultiheadAttention):
         layers_traversed: int = 0,
         beam: int = 1,
     ) -> Tuple[Tensor, Optional[Tensor], Optional[Tensor]]:
-        """Attend.
+        """Attention whose scores include those of the layers below.
 
         Args:
             query: ``(T, B, C)``
@@ -75,16 +75,15 @@ class ResidualMultiheadAttention(MultiheadAttention):
             static_kv: keys and values do not change over the steps (attention to the encoder)
             attn_mask: additive ``(T, S)``
             need_head_weights: return the probabilities of each head instead of their mean
-            previous_scores: of the layer below, of the shape of the scores returned
+            previous_scores: of the layer below, with the shape of the returned scores
             layers_traversed: layers of this stack computed before this one
-            beam: so many neighbours in the batch have the same keys and values. With
-                ``static_kv`` they are kept and read once for all of them
+            beam: number of neighbours in the batch that have the same keys and values; with
+                ``static_kv`` the cache holds these once for all of them
 
         Returns:
             output ``(T, B, C)``; probabilities ``(B, T, S)``, or ``(heads, B, T, S)`` with
             ``need_head_weights``, or None; unmasked scores ``(B * heads, T, S)`` for the layer
-            above, or None where no chain is carried. Where the encoder's keys are kept once for
-            the beams of a sentence, these are queries of one sentence:
+            above, or None without a chain. If beams share cached keys, the scores are
             ``(B / beam * heads, beam * T, S)``
         """
         tgt_len, batch, _ = query.size()
@@ -122,12 +121,12 @@ class ResidualMultiheadAttention(MultiheadAttention):
         static_kv: bool,
         beam: int,
     ) -> Tuple[Tensor, Tensor, Tensor, Optional[Tensor], int]:
-        """What is multiplied, by heads, with what is kept of earlier steps.
+        """Queries, keys and values split into heads, with the cached ones of earlier steps.
 
         Returns:
             queries ``(B * heads, T, head_dim)``; keys and values ``(B * heads, S, head_dim)``;
-            additive mask or None; how many neighbours share their keys here. With more than one,
-            B counts them once and T counts the queries of all
+            additive mask or None; number of neighbours that share keys. If it is above 1, B counts
+            these neighbours once and T counts the queries of all of them
         """
         if incremental_state is not None and static_kv:
             k, v, mask = self._keys_of_encoder(
@@ -158,7 +157,7 @@ class ResidualMultiheadAttention(MultiheadAttention):
         key_padding_mask: Optional[Tensor],
         incremental_state: Dict[str, Dict[str, Optional[Tensor]]],
     ) -> Tuple[Tensor, Tensor, Optional[Tensor]]:
-        """Project, and put this step's keys and values behind those of the steps before.
+        """Project one step, and append its keys and values to the cached ones.
 
         Returns:
             queries ``(T, B, C)``; keys and values ``(S, 2, B, C)``; padding mask ``(B, S)`` or None
@@ -205,11 +204,11 @@ class ResidualMultiheadAttention(MultiheadAttention):
         incremental_state: Dict[str, Dict[str, Optional[Tensor]]],
         beam: int,
     ) -> Tuple[Tensor, Tensor, Optional[Tensor]]:
-        """Project keys and values at the first step, and keep them, once for ``beam`` neighbours.
+        """Keys and values of the encoder, projected and cached once for ``beam`` neighbours.
 
         Returns:
-            keys and values ``(kept * heads, S, head_dim)``; additive mask ``(kept, 1, 1, S)`` or
-            None
+            keys and values ``(B / beam * heads, S, head_dim)``; additive mask
+            ``(B / beam, 1, 1, S)`` or None
         """
         state = self._get_input_buffer(incremental_state)
         if "prev_key" not in state:
@@ -232,11 +231,11 @@ class ResidualMultiheadAttention(MultiheadAttention):
         incremental_state: Optional[Dict[str, Dict[str, Optional[Tensor]]]],
         new_order: Tensor,
     ):
-        """Bring what is kept into a new order.
+        """Reorder the cache.
 
         Args:
-            new_order: which entry of what is kept each new one continues. That is the batch, or,
-                where the encoder's keys are kept once a sentence, the sentences
+            new_order: cached entry that each new entry continues. If the cache holds keys of the
+                encoder once a sentence, its entries are sentences
         """
         state = self._get_input_buffer(incremental_state)
         for name, cached in state.items():
@@ -248,10 +247,10 @@ class ResidualMultiheadAttention(MultiheadAttention):
             incremental_state = self._set_input_buffer(incremental_state, state)
         return incremental_state
 
-    def kept_batch(
+    def cached_batch_size(
         self, incremental_state: Dict[str, Dict[str, Optional[Tensor]]]
     ) -> Optional[int]:
-        """How many entries of a batch keys are kept of; None before the first step."""
+        """Batch size of the cached keys, or None before the first step."""
         state = self._get_input_buffer(incremental_state)
         keys: Optional[Tensor] = None
         dimension = 0

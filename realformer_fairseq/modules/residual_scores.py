@@ -1,11 +1,9 @@
-"""Attention scores that are carried from layer to layer.
+"""Attention scores that are carried from layer to layer: their arithmetic.
 
 RealFormer (He et al. 2020, arXiv 2012.11747, section 3): ``S_l = Q_l K_l^T / sqrt(d_k) + S_{l-1}``,
 ``P_l = softmax(S_l + mask)``. ``sum`` carries this sum. ``mean`` carries the running mean of the
 fresh scores, which section 4.2 uses for all of machine translation. A mask never enters the chain.
-
-This file holds the arithmetic of the chain and of the softmax; the attention that has the
-parameters is in ``residual_attention.py``.
+The attention module, with its parameters, is in ``residual_attention.py``.
 """
 
 from typing import Optional, Tuple
@@ -17,7 +15,7 @@ RESIDUAL_ATTENTION_CHOICES = ("mean", "sum", "none")
 
 
 def chain_weights(residual_attention: str, layers_traversed: int) -> Tuple[float, float]:
-    """Weights of the carried and of the fresh scores in one layer.
+    """Weights of the carried scores and of the fresh scores in one layer.
 
     Args:
         residual_attention: ``mean``, ``sum`` or ``none``
@@ -41,18 +39,18 @@ def chained_scores(
     residual_attention: str,
     layers_traversed: int,
 ) -> Tensor:
-    """Attention scores before mask and softmax, with the scores of the layers below in them.
+    """Attention scores of one layer, including those of the layers below, before mask and softmax.
 
     Args:
         q: queries ``(B * heads, T, head_dim)``
         k: keys ``(B * heads, S, head_dim)``
-        previous_scores: what this function returned in the layer below, ``(B * heads, T, S)``,
-            or None in the first layer and outside a chain
+        previous_scores: result of the layer below, ``(B * heads, T, S)``, or None in the first
+            layer and without a chain
         scaling: ``1 / sqrt(head_dim)``
 
     Returns:
-        scores ``(B * heads, T, S)``, of the type of ``q``; a ``sum`` in half precision is float32,
-        since its magnitude grows with depth past what a half can resolve
+        scores ``(B * heads, T, S)`` of the type of ``q``. A ``sum`` in half precision is float32,
+        since it grows with depth beyond the resolution of a half
     """
     half = q.dtype == torch.float16 or q.dtype == torch.bfloat16
     in_float32 = half and residual_attention == "sum"
@@ -73,17 +71,17 @@ def additive_mask(
     key_padding_mask: Optional[Tensor],
     masked: float = torch.finfo(torch.float32).min / 2,
 ) -> Optional[Tensor]:
-    """What to add to scores ``(B, heads, T, S)`` so that softmax leaves out what is masked.
+    """Mask to add to scores ``(B, heads, T, S)`` before softmax.
 
-    A finite number that no score can outweigh, instead of minus infinity: the probabilities are
-    the same, and a row with nothing left to attend to has finite ones instead of NaN. Adding takes
-    a tenth of the time of ``masked_fill`` on a CPU.
+    It has a large finite number in place of minus infinity. The probabilities are the same, and a
+    query whose keys are all masked has finite ones instead of NaN. Adding takes a tenth of the
+    time of ``masked_fill`` on a CPU.
 
     Args:
         attn_mask: additive ``(T, S)``, for example the decoder's future mask
         key_padding_mask: ``(B, S)``, true (or non-zero) at padding
-        masked: what is added, twice where both masks say so; an argument because TorchScript knows
-            no ``finfo``
+        masked: the large number, an argument because TorchScript knows no ``finfo``; it is added
+            twice at keys that both masks exclude
 
     Returns:
         float32 ``(1 or B, 1, 1 or T, S)``, or None if nothing is masked

@@ -6,15 +6,15 @@ Very deep Post-LN models need it to train. The kinds of scaling:
     omega is 1: fairseq's residual connection.
 ``admin``
     ADMIN (Liu et al. 2020, arXiv 2004.08249 and 2008.07772): a trainable omega for each dimension
-    of each sub-layer, from a profile of the first training batches (``admin_profile.py``).
+    of each sub-layer, initialised from a profile of the first training batches
+    (``training/admin_profile.py``).
 ``admin-analytic``
-    The same, starting from a constant that only the depth decides, as in admin-torch.
+    The same omega, initialised from the depth alone, as in the package admin-torch.
 ``deepnorm``
-    DeepNorm (Wang et al. 2022, arXiv 2203.00555, figure 2): a constant of the depth that is not
-    trained, and smaller initial weights.
+    DeepNorm (Wang et al. 2022, arXiv 2203.00555, figure 2): an untrained omega that depends on the
+    depth, and smaller initial weights.
 
-This file holds the residual connection and the constants. Folding omega away after training is the
-business of ``fold_omega.py``.
+``checkpoints/folding.py`` removes omega from a trained model.
 """
 
 import math
@@ -30,9 +30,8 @@ class ScaledResidual(nn.Module):
     """``x * omega + f(x)``, a sub-layer's output before its layer norm.
 
     Args:
-        omega: where it starts, ``(C,)`` or a single number ``()``; None for 1, which then is in no
-            checkpoint
-        trainable: a parameter; otherwise a buffer, which a checkpoint holds as well
+        omega: initial value, ``(C,)`` or ``()``; None for a fixed 1, which no checkpoint stores
+        trainable: whether omega is a parameter; if not it is a buffer, which checkpoints store too
     """
 
     def __init__(self, omega: Optional[Tensor] = None, trainable: bool = True):
@@ -43,25 +42,25 @@ class ScaledResidual(nn.Module):
             self.register_buffer("omega", omega)
 
     def forward(self, x: Tensor, residual: Tensor) -> Tensor:
-        """Join what a sub-layer computed with its input.
+        """Add the scaled input of a sub-layer to its output.
 
         Args:
             x: output of the sub-layer, after dropout, ``(T, B, C)``
-            residual: its input, ``(T, B, C)``
+            residual: input of the sub-layer, ``(T, B, C)``
         """
         if self.omega is None:
             return residual + x
         return torch.addcmul(x, residual, self.omega)
 
     def _load_from_state_dict(self, state_dict, prefix, *args):
-        # A checkpoint without omega is one of a plain Post-LN model, where it is 1.
+        # A checkpoint without omega is of a plain Post-LN model, whose omega is 1.
         if self.omega is not None:
             state_dict.setdefault(f"{prefix}omega", torch.ones_like(self.omega))
         super()._load_from_state_dict(state_dict, prefix, *args)
 
 
 def analytic_omega(sublayers: int) -> float:
-    """ADMIN without a profile, for a stack of that many sub-layers, all with the same omega.
+    """Initial omega of ``admin-analytic``, the same for all sub-layers of a stack.
 
     Source: the package admin-torch of ADMIN's first author, output change O(log n).
     """
@@ -89,7 +88,7 @@ def deepnorm(stack: str, encoder_layers: int, decoder_layers: int) -> DeepNorm:
 
 
 def build_residual(cfg, stack: str) -> ScaledResidual:
-    """The residual connection of one sub-layer, with the omega it has before any profile.
+    """The residual connection of one sub-layer, with its initial omega.
 
     Args:
         cfg: ``RealFormerConfig``
@@ -109,7 +108,7 @@ def build_residual(cfg, stack: str) -> ScaledResidual:
 
 
 def count_sublayers(cfg) -> Dict[str, int]:
-    """Residual connections in each stack."""
+    """Number of residual connections in each stack."""
     in_decoder_layer = 2 if cfg.no_cross_attention else 3
     return {
         "encoder": 2 * cfg.encoder.layers,
@@ -118,15 +117,10 @@ def count_sublayers(cfg) -> Dict[str, int]:
 
 
 def initialize_deepnorm(layer: nn.Module, cfg, stack: str) -> None:
-    """Draw the weights of a layer again, as DeepNorm does.
+    """Initialise the weights of an encoder or decoder layer as DeepNorm does.
 
-    Xavier's normal distribution: with gain beta for the feed-forward weights, the values and the
-    output projections of attention, with gain 1 for queries and keys.
-
-    Args:
-        layer: an encoder or decoder layer
-        cfg: ``RealFormerConfig``
-        stack: ``encoder`` or ``decoder``
+    The distribution is Xavier's normal one. The gain is beta for the feed-forward weights, the
+    values and the output projections of attention, and 1 for queries and keys.
     """
     beta = deepnorm(stack, cfg.encoder.layers, cfg.decoder.layers).beta
     gains = {"fc1": beta, "fc2": beta, "v_proj": beta, "out_proj": beta, "q_proj": 1, "k_proj": 1}

@@ -1,1 +1,1 @@
-"""What fairseq-train does besides: ADMIN's profile, an optimizer, saving and resuming."""
+"""Additions to fairseq-train: ADMIN's profile, an optimizer, saving and resuming."""

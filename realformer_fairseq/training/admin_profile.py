@@ -1,20 +1,20 @@
 """ADMIN's profile: omega of each sub-layer, from the variances in the first training batches.
 
-``fairseq-train`` takes the profile by itself, after it has found no checkpoint to go on from and
-before optimizer and DDP exist. Nothing but the checkpoint holds the result.
+``fairseq-train`` takes the profile by itself if it starts without a checkpoint, before optimizer
+and DDP exist. Only the checkpoint stores the result.
 
-The recurrence is that of the public code (Transformer-Clinic), in one forward pass from the bottom
-to the top of each stack, encoder and decoder apart:
+The recurrence is that of the public code (Transformer-Clinic). One forward pass computes it for
+encoder and decoder, each from the bottom to the top:
 
     omega_1 = 1,  omega_{i+1} = sqrt(Var(omega_i * x_i) + Var(f_i(x_i)))
 
 The paper (arXiv 2004.08249, section 4.2) takes ``omega_i = sqrt(sum of Var(f_j) for j < i)`` from a
-pass with omega 1 everywhere. The two differ in that the code starts from 1 rather than 0, measures
-the variance of the layer norm's output instead of taking it for 1, and lets each omega act on the
-layers above while those are measured. As in both, f includes its dropout.
+pass with omega 1 everywhere. The code differs from the paper: it starts from 1 instead of 0,
+measures the variance of the layer norm's output instead of assuming 1, and applies each omega
+before it measures the layers above. In both, f includes its dropout.
 
-One thing differs from the public code: padding is left out of the variances. Else omega would
-depend on how sentences of different lengths meet in a batch.
+This file differs from the public code in one point: it leaves padding out of the variances. Else
+omega would depend on the lengths of the sentences in a batch.
 """
 
 import contextlib
@@ -48,7 +48,7 @@ def profile(model: nn.Module, net_input: Dict[str, Tensor]) -> Dict[str, float]:
             ``(B, T)``
 
     Returns:
-        the value of every omega by the name of its parameter, from the bottom to the top
+        every omega by the name of its parameter, from the bottom to the top
     """
     profiled = {}
     with torch.no_grad(), contextlib.ExitStack() as stack:
@@ -79,23 +79,23 @@ class _Recurrence:
         self.omega = 1.0
 
     def step(self, name: str, module: ScaledResidual, inputs) -> None:
-        """Before a residual connection runs: set its omega and find the next one."""
+        """Set the omega of a residual connection that is about to run, and compute the next one."""
         x, residual = inputs
         module.omega.fill_(self.omega)
         self.profiled[name] = self.omega
         self.omega = math.sqrt(self._variance(residual * module.omega) + self._variance(x))
 
     def _variance(self, x: Tensor) -> float:
-        """Over every dimension of every token; in float64, so that no half overflows."""
+        """Variance over all dimensions of all tokens, in float64 against overflow."""
         return x[self.present].double().var(unbiased=False).item()
 
 
 def first_sentences(trainer: Trainer, limit: int) -> List[int]:
-    """Indices of the sentences that training begins with, the same on every rank.
+    """Indices of the first sentences of the training, the same on every rank.
 
     Args:
-        trainer: has a task that has loaded its training set
-        limit: tokens, counted as ``--max-tokens`` counts them; one sentence is always taken
+        trainer: its task has loaded the training set
+        limit: most tokens, counted as for ``--max-tokens``; the first sentence is always taken
     """
     cfg = trainer.cfg
     dataset = trainer.task.dataset(cfg.dataset.train_subset)
@@ -111,11 +111,11 @@ def first_sentences(trainer: Trainer, limit: int) -> List[int]:
         seed=cfg.common.seed,
         disable_iterator_cache=True,
     ).frozen_batches
-    # In the order of the training, but of numbers instead of sentences.
+    # Shuffle as the training does, with indices in place of sentences.
     numbers = range(len(dataset))
     order = EpochBatchIterator(Subset(numbers, numbers), list, batches, seed=cfg.common.seed)
     chosen, tokens = [], 0
-    with torch.random.fork_rng([]):  # torch's loader draws a number
+    with torch.random.fork_rng([]):  # the data loader draws a random number
         for batch in order.next_epoch_itr(shuffle=cfg.dataset.curriculum < 1):
             for index in batch:
                 tokens += dataset.num_tokens(index)
@@ -126,9 +126,9 @@ def first_sentences(trainer: Trainer, limit: int) -> List[int]:
 
 
 def profile_before_training(trainer: Trainer) -> None:
-    """Take the profile if the model asks for it, and log it.
+    """Take and log the profile if the model needs one.
 
-    The model is left as it was but for its omegas, and so are the random number generators.
+    Only the omegas change. The states of the random number generators are restored.
 
     Raises:
         ValueError: for ``--ddp-backend fully_sharded``, where no rank has whole parameters
@@ -145,17 +145,17 @@ def profile_before_training(trainer: Trainer) -> None:
     trainer.task.load_dataset(train_subset, epoch=1, combine=True)
     dataset = trainer.task.dataset(train_subset)
     indices = first_sentences(trainer, model.cfg.admin_profile_tokens)
-    model.to(trainer.device)  # the distributed wrapper would do it later
+    model.to(trainer.device)  # the distributed wrapper would do this later
     with _reproducible(trainer), _every_layer(model):
         sample = dataset.collater([dataset[index] for index in indices])
         sample, _ = trainer._prepare_sample(sample)
-        # Without the output projection, which would be most of the memory.
+        # The output projection, which is left out, would take most of the memory.
         omegas = profile(model, {**sample["net_input"], "features_only": True})
     if trainer.data_parallel_world_size > 1:
         _take_omegas_of_first_rank(trainer, omegas)
     tokens = sum(dataset.num_tokens(index) for index in indices)
     if isinstance(trainer.task, TranslationMultiSimpleEpochTask):
-        del trainer.task.datasets[train_subset]  # it fails on loading what is loaded already
+        del trainer.task.datasets[train_subset]  # this task cannot load a data set twice
     logger.info(f"ADMIN profile of {len(indices)} sentences, {tokens} tokens")
     for name, omega in omegas.items():
         logger.info(f"ADMIN profile: {name} = {omega:.4f}")
@@ -163,7 +163,7 @@ def profile_before_training(trainer: Trainer) -> None:
 
 @contextlib.contextmanager
 def _reproducible(trainer: Trainer):
-    """Training mode and precision, random numbers from ``--seed`` and given back afterwards."""
+    """Training mode, training precision and random numbers of ``--seed``; restored at the end."""
     seed = trainer.cfg.common.seed
     devices = [torch.cuda.current_device()] if trainer.cuda else []
     training = trainer._model.training
@@ -180,7 +180,7 @@ def _reproducible(trainer: Trainer):
 
 @contextlib.contextmanager
 def _every_layer(model: nn.Module):
-    """No LayerDrop: a layer that is left out would get no omega."""
+    """No LayerDrop: a dropped layer would get no omega."""
     dropping = [m for m in model.modules() if isinstance(m, LayerDropModuleList)]
     probabilities = [module.p for module in dropping]
     for module in dropping:
@@ -193,7 +193,7 @@ def _every_layer(model: nn.Module):
 
 
 def _take_omegas_of_first_rank(trainer: Trainer, omegas: Dict[str, float]) -> None:
-    """Ranks see the same sentences and random numbers; this makes sure of unlike devices, too."""
+    """Copy the omegas of the first rank: different devices may compute slightly different ones."""
     group = trainer.data_parallel_process_group
     for name in omegas:
         omega = trainer._model.get_parameter(name)

@@ -1,7 +1,7 @@
 """``--bf16`` on GPUs and CPUs.
 
-fairseq takes ``--bf16`` for a TPU and stops with 'NoneType' has no attribute 'xla_device'. Its
-trainer can do without one: model and gradients in bfloat16, a master copy of the parameters in
+fairseq assumes a TPU with ``--bf16`` and stops with 'NoneType' has no attribute 'xla_device'. Its
+trainer works without a TPU: model and gradients in bfloat16, a master copy of the parameters in
 float32 in the optimizer, no loss scaling.
 """
 
@@ -14,7 +14,7 @@ from .scope import is_trained_by_us
 
 
 def no_tpu_without_its_library(parse: Callable[..., Any]) -> Callable[..., Any]:
-    """``parse_args_and_arch`` of fairseq that believes in a TPU only where torch_xla is there."""
+    """``parse_args_and_arch`` of fairseq, which assumes no TPU if torch_xla is not installed."""
 
     @functools.wraps(parse)
     def parse_with_bf16(parser, input_args=None, *args, **kwargs):

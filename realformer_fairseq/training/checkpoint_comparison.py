@@ -9,7 +9,7 @@ from realformer_runtime.command_line import flag
 
 from ..models.config import own_options
 
-# What a checkpoint of fairseq's Transformer, which has none of our options, behaves like.
+# Values of our options that describe fairseq's Transformer, whose checkpoints lack them.
 OF_TRANSFORMER = {own.name: own.metadata["transformer"] or None for own in own_options()}
 STACK = (
     "layers",
@@ -19,7 +19,7 @@ STACK = (
     "normalize_before",
     "learned_pos",
 )
-# What the model computes depends on these. Where a checkpoint lacks one it is not compared.
+# Options that change what the model computes. An option that the checkpoint lacks is not compared.
 COMPARED = (
     *(name for name in OF_TRANSFORMER if name != "admin_profile_tokens"),
     *(f"{stack}_{name}" for stack in ("encoder", "decoder") for name in STACK),
@@ -35,9 +35,9 @@ SHAPES_NAMED = 3  # in a message
 
 
 def differing_options(state: Dict[str, Any], model_cfg: Any) -> List[str]:
-    """Options with another value than on the command line, as phrases, the architecture first.
+    """Options whose values differ from the command line, as phrases, the architecture first.
 
-    Another ``--arch`` alone is no difference: several architectures have the same sizes.
+    A different ``--arch`` alone does not count: several architectures have the same sizes.
     """
     found = []
     for name in COMPARED:
@@ -59,7 +59,7 @@ def phrase(name: str, stored: Any, given: Any) -> str:
 
 
 def differing_shapes(stored: Dict[str, Tensor], model: nn.Module) -> List[str]:
-    """Parameters of another shape, as phrases; dictionaries of another size in their place."""
+    """Parameters whose shapes differ, as phrases. Dictionaries whose sizes differ replace them."""
     phrases = []
     for name, tensor in model.state_dict().items():
         other = stored.get(name)

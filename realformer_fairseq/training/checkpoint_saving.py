@@ -1,8 +1,7 @@
-"""Checkpoints are written whole or not at all.
+"""Write checkpoints completely or not at all.
 
-fairseq copies ``checkpoint_last.pt`` in place, so a kill in that moment or a full disk leaves half
-a file; when saving fails it tries again behind what it has written already, and leaves its
-temporary file on the full disk.
+fairseq copies ``checkpoint_last.pt`` in place, so a kill or a full disk leaves half a file. After a
+failed write it appends its next attempt to the partial file, and leaves that on the full disk.
 """
 
 import functools
@@ -16,38 +15,38 @@ from fairseq.file_io import PathManager
 
 from .scope import our_trainer_is_at_work
 
-TRIES, PAUSE = 3, 2.5  # seconds; as in fairseq
+ATTEMPTS, SECONDS_BETWEEN = 3, 2.5  # as in fairseq
 TEMPORARY = ".tmp"
 
 
 class CheckpointNotSaved(OSError):
-    """Names the file and what was in the way; what was there before is still there."""
+    """A checkpoint cannot be written. The earlier file of its name is unchanged."""
 
 
 def write_whole(write: Callable[[str], Any], path: str) -> None:
-    """Let ``write`` make a temporary file, which then takes the place of ``path``.
+    """Write a temporary file with ``write``, then rename it to ``path``.
 
     Raises:
-        CheckpointNotSaved: it failed as often as ``TRIES``
+        CheckpointNotSaved: all attempts failed; names the file and the reason
     """
     temporary = path + TEMPORARY
-    for attempt in range(1, TRIES + 1):
+    for attempt in range(1, ATTEMPTS + 1):
         try:
             write(temporary)
             os.replace(temporary, path)
             return
-        # torch raises RuntimeError where the disk is full
+        # torch raises RuntimeError if the disk is full
         except (OSError, RuntimeError) as error:
             if os.path.exists(temporary):
                 os.remove(temporary)
-            if attempt == TRIES:
+            if attempt == ATTEMPTS:
                 why = reason(error, path)
                 raise CheckpointNotSaved(f"{path} cannot be saved: {why}") from error
-            time.sleep(PAUSE)
+            time.sleep(SECONDS_BETWEEN)
 
 
 def reason(error: BaseException, path: str) -> str:
-    """What the system said, and how much room is left."""
+    """The error of the operating system and the free space, on one line."""
     first = error
     while not isinstance(first, OSError) and first.__context__ is not None:
         first = first.__context__
@@ -57,7 +56,7 @@ def reason(error: BaseException, path: str) -> str:
 
 
 def save_whole(save: Callable[..., Any]) -> Callable[..., Any]:
-    """``torch_persistent_save`` of fairseq for ordinary files."""
+    """``torch_persistent_save`` of fairseq, which writes ordinary files by :func:`write_whole`."""
 
     @functools.wraps(save)
     def save_or_leave(obj, filename, async_write: bool = False):
@@ -77,7 +76,7 @@ def save_whole(save: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def copy_whole(copy: Callable[..., Any]) -> Callable[..., Any]:
-    """``PathManager.copy`` of fairseq for ordinary files."""
+    """``PathManager.copy`` of fairseq, which writes ordinary files by :func:`write_whole`."""
 
     @functools.wraps(copy)
     def copy_or_leave(src_path: str, dst_path: str, overwrite: bool = False):

@@ -25,7 +25,7 @@ class FairseqRAdamConfig(FairseqDataclass):
 
 @register_optimizer("radam", dataclass=FairseqRAdamConfig)
 class FairseqRAdam(FairseqAdam):
-    """Weight decay is decoupled from the gradient, as in fairseq's ``adam``."""
+    """Rectified Adam with decoupled weight decay, as in fairseq's ``adam``."""
 
     def __init__(self, cfg: FairseqRAdamConfig, params):
         FairseqOptimizer.__init__(self, cfg)
@@ -35,5 +35,5 @@ class FairseqRAdam(FairseqAdam):
 
     @property
     def supports_flat_params(self):
-        """Every operation is element by element, so ``--fp16`` may flatten the parameters."""
+        """True: all operations are element-wise, so ``--fp16`` may flatten the parameters."""
         return True

@@ -1,4 +1,4 @@
-"""Which checkpoint a training goes on from: the last one, or the newest that is whole."""
+"""Choose the checkpoint to resume from: the last one, or else the newest that is whole."""
 
 import zipfile
 import zlib
@@ -10,14 +10,14 @@ from realformer_runtime.command_line import UserError
 
 
 class Choice(NamedTuple):
-    """What to load, and the line that the log gets about it."""
+    """The checkpoint to load, and a warning for the log."""
 
     path: str
     warning: str = ""
 
 
 def load_whole(path: str) -> Dict[str, Any]:
-    """A checkpoint of which every byte has been checked, with its tensors left on the disk.
+    """Load a checkpoint after checking every byte. Its tensors stay on the disk.
 
     Raises:
         UserError: truncated, damaged, or not a checkpoint
@@ -35,7 +35,7 @@ def load_whole(path: str) -> Dict[str, Any]:
 
 
 def updates_of(state: Dict[str, Any]) -> Optional[int]:
-    """Updates before a checkpoint was written; None if a training cannot go on from it."""
+    """The number of updates of a checkpoint, or None if training cannot resume from it."""
     history = state.get("optimizer_history") or [{}]
     extra = state.get("extra_state") or {}
     resumable = "last_optimizer_state" in state and "train_iterator" in extra
@@ -44,10 +44,10 @@ def updates_of(state: Dict[str, Any]) -> Optional[int]:
 
 
 def newest_whole(folder: Path, besides: Path) -> Optional[str]:
-    """The checkpoint of most updates that a training can go on from.
+    """The whole checkpoint with the most updates that training can resume from, or None.
 
     Raises:
-        UserError: there are checkpoints, but none is whole; names one
+        UserError: only damaged checkpoints were found; names one
     """
     updates, refusals = {}, []
     for path in sorted(folder.glob("checkpoint*.pt")):
@@ -70,28 +70,26 @@ def newest_whole(folder: Path, besides: Path) -> Optional[str]:
 
 
 def choose_checkpoint(filename: str, save_dir: str) -> Choice:
-    """What to load where fairseq would load ``filename``.
+    """The checkpoint to load in place of ``filename``, which fairseq would load.
 
     Returns:
-        ``filename`` itself if it is whole, or if there is nothing at all to go on from
+        ``filename`` itself if it is whole, or if there is no checkpoint at all
 
     Raises:
-        UserError: it is damaged, and nothing whole is there in its place
+        UserError: ``filename`` is damaged, and no whole checkpoint can replace it
     """
-    path = Path(filename)
-    is_last = path == Path(save_dir, "checkpoint_last.pt")
-    if path.exists():
+    path, why = Path(filename), f"{filename}: not there"
+    is_there = path.exists()
+    if is_there:
         try:
             load_whole(filename)
             return Choice(filename)
         except UserError as error:
             why = str(error)
-        instead = newest_whole(path.parent, besides=path) if is_last else None
-        if instead is None:
-            raise UserError(f"{why}; to start afresh, move it away")
-    else:
-        why = f"{filename}: not there"
-        instead = newest_whole(path.parent, besides=path) if is_last else None
-        if instead is None:
-            return Choice(filename)
-    return Choice(instead, f"{why}; going on from {instead}")
+    is_last = path == Path(save_dir, "checkpoint_last.pt")
+    instead = newest_whole(path.parent, besides=path) if is_last else None
+    if instead is not None:
+        return Choice(instead, f"{why}; going on from {instead}")
+    if is_there:
+        raise UserError(f"{why}; to start afresh, move it away")
+    return Choice(filename)

@@ -1,8 +1,8 @@
-"""What ``fairseq-train`` goes on from with our model or fairseq's Transformer, and what is refused.
+"""Resume ``fairseq-train`` with our model or fairseq's Transformer.
 
-In place of a damaged or missing ``checkpoint_last.pt`` the newest whole checkpoint of the folder is
-taken, with a line in the log. Another model or another dictionary than the checkpoint's is named in
-one line, where fairseq says that "the architectures" should match.
+The newest whole checkpoint of the folder replaces a damaged or missing ``checkpoint_last.pt``, with
+a line in the log. A checkpoint of another model or dictionary is refused in one line that names the
+difference, where fairseq only says that "the architectures" should match.
 """
 
 import functools
@@ -28,7 +28,7 @@ from .resume_choice import Choice, choose_checkpoint
 from .save_dir_lock import lock_save_dir
 from .scope import our_trainer_is_at_work
 
-# Other models may change a checkpoint when they load it.
+# Other models may change a checkpoint when they load it, so it cannot be compared with them.
 CHECKED = (RealFormerModel, TransformerModel)
 
 logger = logging.getLogger(__name__)
@@ -38,10 +38,10 @@ def check_model(path: str, trainer: Trainer, only_shapes: bool) -> None:
     """Refuse a checkpoint of another model.
 
     Args:
-        only_shapes: a fine-tuning may change what a model does with its parameters
+        only_shapes: compare no options, which a fine-tuning may change
 
     Raises:
-        UserError: naming what differs, and both values
+        UserError: naming the differences, with both values
     """
     state = load_checkpoint(path)
     differences: List[str] = []
@@ -56,10 +56,10 @@ def check_model(path: str, trainer: Trainer, only_shapes: bool) -> None:
 
 
 def prepare_loading(trainer: Trainer, filename: str, reset_optimizer: bool) -> Choice:
-    """Lock the folder, remove what a killed training left half written, choose and check.
+    """Lock ``--save-dir``, remove temporary files of a killed training, choose a checkpoint.
 
     Raises:
-        UserError: see above
+        UserError: as :func:`choose_checkpoint` and :func:`check_model`
     """
     save_dir = trainer.cfg.checkpoint.save_dir
     if not trainer.cfg.checkpoint.no_save and getattr(trainer, "_save_dir_lock", None) is None:
@@ -74,13 +74,12 @@ def prepare_loading(trainer: Trainer, filename: str, reset_optimizer: bool) -> C
 
 
 def checkpoint_to_load(trainer: Trainer, filename: str, reset_optimizer: bool) -> str:
-    """What to load where fairseq would load ``filename``: the first rank decides for all.
+    """The checkpoint to load in place of ``filename``; the first rank decides for all.
 
-    Models that may change a checkpoint when they load it, and checkpoints in parts, are left to
-    fairseq.
+    fairseq decides for checkpoints in parts and for models that are not in ``CHECKED``.
 
     Raises:
-        SystemExit: the first rank tells the user in one line what is wrong
+        SystemExit: nothing can be loaded; the first rank prints one line that says why
     """
     if type(trainer._model) not in CHECKED or trainer.checkpoint_suffix or trainer.is_fsdp:
         return filename
@@ -103,10 +102,10 @@ def checkpoint_to_load(trainer: Trainer, filename: str, reset_optimizer: bool) -
 
 
 def without_settings(broadcast_object: Callable[..., Any]) -> Callable[..., Any]:
-    """``broadcast_object`` of fairseq, which hands a loaded checkpoint to the other ranks.
+    """``broadcast_object`` of fairseq, which sends checkpoints to other ranks without settings.
 
-    torch 2.6 and later would refuse the settings in it there, and no rank has a use for them. What
-    stands for the tensors, which travel by themselves, is harmless.
+    torch 2.6 and later would refuse the settings there, and no rank needs them. fairseq sends the
+    tensors separately; the placeholder in their place is harmless.
     """
     torch.serialization.add_safe_globals([distributed_utils._TensorPlaceholder])
 
@@ -123,15 +122,15 @@ def without_settings(broadcast_object: Callable[..., Any]) -> Callable[..., Any]
 def iterator_with_batches_of_first_epoch(
     trainer: Trainer, get: Callable[..., Any], epoch: int, load_dataset: bool, **kwargs
 ) -> Any:
-    """An iterator over the same batches in every epoch.
+    """An iterator over the same batches in every epoch, also after resuming.
 
-    A training makes its batches in epoch 1 and keeps them. fairseq makes them anew on resuming,
-    with the random numbers of the epoch it is in: sentences of the same length then change places.
-    Tasks and datasets that make new ones in every epoch are left alone.
+    A training makes its batches in epoch 1 and keeps them. When fairseq resumes, it makes batches
+    with the random numbers of the current epoch, so that sentences of the same length change
+    places. Nothing changes for tasks and datasets that make new batches in every epoch.
 
     Args:
         get: ``Trainer.get_train_iterator`` with all arguments but ``epoch`` and ``load_dataset``
-        kwargs: further arguments of it
+        kwargs: the further arguments among these
     """
     renewed = kwargs.get("disable_iterator_cache") or trainer.cfg.dataset.update_epoch_batch_itr
     if epoch == 1 or not load_dataset or renewed or trainer.task.has_sharded_data("train"):

@@ -1,16 +1,15 @@
-"""A training that is told to stop saves first.
+"""Save a checkpoint when a signal stops the training.
 
-SIGTERM or SIGUSR1 during ``fairseq-train`` saves ``checkpoint_last.pt`` after the update in hand
-and ends with 128 + the number of the signal. Started again, the training goes on from there as if
-it had not been stopped; only a validation due after that very update is left out. On several ranks
-it is enough that one of them gets the signal.
+On SIGTERM or SIGUSR1 ``fairseq-train`` finishes the current update, saves ``checkpoint_last.pt``
+and exits with 128 + the number of the signal. A restarted training continues as if it had not been
+stopped, but leaves out a validation that was due after that update. It is enough that one rank
+gets the signal.
 
-A launcher often delivers a signal twice, once by itself and once to the whole process group, so a
-second one within ``SAME_SIGNAL`` seconds counts as the same. A later one acts as it would have
-acted without the plugin.
+A launcher often sends a signal twice, to the process and to its group, so a second signal within
+``SAME_SIGNAL`` seconds is ignored. A later signal acts as without the plugin.
 
-fairseq's data loading processes die of a signal to the group, and the training of that: where
-launchers signal the group, train with ``--num-workers 0``, as our scripts do.
+A signal to the group also ends fairseq's data loading processes, and then the training fails. With
+such a launcher use ``--num-workers 0``, as our scripts do.
 """
 
 import contextlib
@@ -40,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 
 class SignalWatch:
-    """Notes the first signal of ``SIGNALS``; ``received`` is its number, or 0."""
+    """Signal handler for ``SIGNALS``; ``received`` is the number of the first signal, or 0."""
 
     def __init__(self):
         self.received = 0
@@ -59,16 +58,16 @@ class SignalWatch:
             os.kill(os.getpid(), number)
 
     def first(self, number: int) -> None:
-        """What else to do at the first signal."""
+        """Called at the first signal."""
 
     def end(self) -> None:
-        """Give the signals back."""
+        """Restore the previous signal handlers."""
         for each, handler in self.previous.items():
             signal.signal(each, handler)
 
 
 class SignalForwarder(SignalWatch):
-    """Hands the first signal on to the processes that this one has started."""
+    """Signal handler that sends the first signal on to the processes that this one started."""
 
     def first(self, number: int) -> None:
         for process in multiprocessing.active_children():
@@ -82,7 +81,7 @@ def wait_for_all_ranks(trainer: Trainer) -> None:
 
 
 def training_is_over(trainer: Trainer) -> bool:
-    """Whether the update in hand was the last: then fairseq validates, saves and ends by itself."""
+    """Whether this was the last update, after which fairseq validates, saves and ends by itself."""
     limits, iterator = trainer.cfg.optimization, trainer._train_iterator
     return trainer.get_num_updates() >= (limits.max_update or math.inf) or (
         iterator.next_epoch_idx > (limits.max_epoch or math.inf)
@@ -90,7 +89,7 @@ def training_is_over(trainer: Trainer) -> bool:
 
 
 def save_and_exit(trainer: Trainer, number: int) -> None:
-    """Save what resuming needs and end the process, on all ranks together.
+    """Save a checkpoint and end the process, on all ranks together.
 
     Raises:
         SystemExit: always, with code 128 + ``number``
@@ -99,7 +98,7 @@ def save_and_exit(trainer: Trainer, number: int) -> None:
     checkpoint_utils.save_checkpoint(cfg, trainer, trainer._train_iterator, None)
     if cfg.write_checkpoints_asynchronously:
         PathManager.async_close()
-    # Launchers kill the other ranks as soon as one is gone: none goes before the file is there.
+    # Launchers kill the other ranks as soon as one ends, so all wait until the file is written.
     wait_for_all_ranks(trainer)
     name, updates = signal.Signals(number).name, trainer.get_num_updates()
     saved = "not saved" if cfg.no_save or cfg.no_last_checkpoints else "saved"
@@ -109,7 +108,7 @@ def save_and_exit(trainer: Trainer, number: int) -> None:
 
 @contextlib.contextmanager
 def signals_given_back() -> Iterator[None]:
-    """A program that runs a training in its own process keeps its signal handlers."""
+    """Restore the signal handlers of a program that runs a training in its own process."""
     before = {number: signal.getsignal(number) for number in SIGNALS}
     try:
         yield
@@ -120,7 +119,7 @@ def signals_given_back() -> Iterator[None]:
 
 
 def forward_to_spawned(call_main: Callable[..., Any]) -> Callable[..., Any]:
-    """``call_main`` of fairseq, which may start a process for each GPU and wait for them."""
+    """``call_main`` of fairseq, which forwards signals to the processes that it starts."""
 
     @functools.wraps(call_main)
     def call_and_forward(cfg, main, **kwargs):

@@ -1,7 +1,7 @@
-"""fairseq's trainer, with what the training of our models needs besides.
+"""fairseq's trainer, extended for the training of our models.
 
-``fairseq-train`` builds the trainer by itself and asks nobody which. The first function that it
-hands the trainer to is ``checkpoint_utils.load_checkpoint``: there ours takes over.
+``fairseq-train`` has no option for the class of its trainer. The first function that gets the
+trainer is ``checkpoint_utils.load_checkpoint``, so our wrapper of that function changes the class.
 """
 
 import functools
@@ -18,10 +18,10 @@ from .stop_signals import SIGNALS, SignalWatch, save_and_exit, training_is_over
 
 
 class RealFormerTrainer(Trainer):
-    """The trainer of our models and of the Transformer they are compared with.
+    """The trainer of our models and of the Transformer that they are compared with.
 
-    It takes ADMIN's profile where a training starts, resumes from what is whole with the batches
-    that the training had, writes checkpoints whole, and saves when it is told to stop.
+    It takes ADMIN's profile when a training starts, resumes from whole checkpoints with the same
+    batches, writes whole checkpoints, and saves when a signal stops it.
     """
 
     _signal_watch: Optional[SignalWatch] = None
@@ -30,10 +30,10 @@ class RealFormerTrainer(Trainer):
     _save_dir_lock = None
 
     def load_checkpoint(self, filename, reset_optimizer=False, *args, **kwargs):
-        """Load a checkpoint, or take the profile where there is none.
+        """Load a checkpoint, or take ADMIN's profile if there is none.
 
-        It is the one place in fairseq-train that knows whether training starts or resumes, with the
-        model on its device and in its precision, and no optimizer yet.
+        Only here is it known whether training starts or resumes, while the model is on its device
+        and in its precision, and no optimizer exists.
         """
         filename = checkpoint_to_load(self, filename, reset_optimizer)
         with our_trainer_at_work():
@@ -43,7 +43,7 @@ class RealFormerTrainer(Trainer):
         return extra_state
 
     def get_train_iterator(self, epoch, combine=True, load_dataset=True, **kwargs):
-        """The batches of an epoch, which are those of epoch 1 in the epoch's order."""
+        """The batches of an epoch: those of epoch 1, in the order of this epoch."""
         get = functools.partial(super().get_train_iterator, combine=combine, **kwargs)
         self._train_iterator = iterator_with_batches_of_first_epoch(
             self, get, epoch, load_dataset, **kwargs
@@ -51,7 +51,7 @@ class RealFormerTrainer(Trainer):
         return self._train_iterator
 
     def train_step(self, samples, raise_oom=False):
-        """One update, after which a signal is heeded."""
+        """One update. If a signal has come, the training then saves and ends."""
         if self._signal_watch is None:
             self._signal_watch = SignalWatch()
         output = super().train_step(samples, raise_oom)
@@ -64,9 +64,9 @@ class RealFormerTrainer(Trainer):
     def _aggregate_logging_outputs(
         self, logging_outputs: List[Dict[str, Any]], *extra_stats_to_sum, ignore=False
     ):
-        """What fairseq sums over the ranks in each update, and the signals that they have got.
+        """Sum fairseq's numbers over the ranks, and count the ranks that have got each signal.
 
-        The signals travel with fairseq's own numbers: to ask for them costs no communication.
+        The counts are added to fairseq's numbers, so they cost no communication.
         """
         received = self._signal_watch.received if self._signal_watch else 0
         signals = [float(received == number) for number in SIGNALS]
@@ -80,7 +80,7 @@ class RealFormerTrainer(Trainer):
 
 
 def with_our_trainer(load_checkpoint: Callable[..., Any]) -> Callable[..., Any]:
-    """``checkpoint_utils.load_checkpoint``, from which on a trainer of our models is ours."""
+    """``load_checkpoint`` of fairseq, which first turns a trainer of our models into ours."""
 
     @functools.wraps(load_checkpoint)
     def adopt_and_load(cfg, trainer, **kwargs):
@@ -92,7 +92,7 @@ def with_our_trainer(load_checkpoint: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def save_or_end(save_checkpoint: Callable[..., Any]) -> Callable[..., Any]:
-    """``save_checkpoint`` of fairseq: our trainers write whole files, or end in one line."""
+    """``save_checkpoint`` of fairseq; if our trainer cannot save, it ends in one line."""
 
     @functools.wraps(save_checkpoint)
     def save_with_ours(cfg, trainer, *args, **kwargs):

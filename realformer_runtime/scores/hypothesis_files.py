@@ -36,8 +36,8 @@ def read_references(path: str) -> List[str]:
     """Lines of a plain file.
 
     Raises:
-        UserError: also for a log of fairseq-generate: every word of its T- lines that is not in
-            the dictionary is ``<unk>``, and a score against them is too high
+        UserError: as ``read_lines``, and for a log of fairseq-generate: its T- lines have ``<unk>``
+            for unknown words, so that scores against them are too high
     """
     lines = read_lines(path)
     if any(map(TARGET_LINE.fullmatch, lines)):
@@ -49,7 +49,7 @@ def read_references(path: str) -> List[str]:
 
 
 def check_same_length(path: str, lines: Sequence[str], other_path: str, other: Sequence[str]):
-    """Raises UserError if two files do not have a line for each other's."""
+    """Raise UserError if two files have different numbers of lines."""
     if len(lines) != len(other):
         raise UserError(f"{path} has {len(lines)} lines, but {other_path} has {len(other)}")
 
@@ -62,9 +62,9 @@ def remove_bpe(line: str) -> str:
 def log_hypotheses(lines: Sequence[str], path: str, lang: str, count: int) -> List[str]:
     """Raw hypotheses in the log of fairseq-generate, in the order of the test set.
 
-    The D- lines, if fairseq detokenised them; else the H- lines, with subwords joined and
-    detokenised here. fairseq's own ``--tokenizer moses`` leaves ``l’ ami`` apart, which is joined
-    here, too. Of several hypotheses for a sentence (``--nbest``) the first, its best.
+    They are the D- lines if fairseq detokenised these, else the H- lines, detokenised here. The
+    space that fairseq's ``--tokenizer moses`` leaves in ``l’ ami`` is removed. Of several
+    hypotheses for a sentence (``--nbest``) the first is the best.
 
     Args:
         path: of the log, for messages

@@ -1,11 +1,10 @@
 """The measures of a translation: sacreBLEU, chrF2, TER, and tokenised BLEU as papers quote it.
 
-sacreBLEU (Post 2018, 1804.08771) is what can be compared between systems. Tokenised BLEU is what
-older papers quote: multi-bleu, case-sensitive, on Moses-tokenised hypotheses and references. For
-German there is a third one, with compounds split at their hyphens, of which "Attention Is All You
-Need" and its successors quote English-German figures (get_ende_bleu of tensor2tensor,
-compound_split_bleu of fairseq). For other languages there is none: our French, prepared with
-Moses' ``-a``, has its hyphens split already.
+sacreBLEU (Post 2018, 1804.08771) can be compared between systems. Older papers quote tokenised
+BLEU: multi-bleu, case-sensitive, on Moses-tokenised hypotheses and references. For English-German,
+"Attention Is All You Need" and its successors quote BLEU with compounds split at their hyphens
+(get_ende_bleu of tensor2tensor, compound_split_bleu of fairseq). Other languages do not need it:
+our French, prepared with Moses' ``-a``, has its hyphens split already.
 """
 
 import re
@@ -21,7 +20,7 @@ from sacremoses import MosesTokenizer
 
 @dataclass(frozen=True)
 class Measure:
-    """A sacrebleu metric, and what is done to every line before it."""
+    """A sacrebleu metric, and the preparation of every line for it."""
 
     name: str
     remark: str
@@ -41,7 +40,7 @@ class Measure:
         return f"{signature}{self.signature_of_preparation}"
 
     def score(self, hypotheses: Sequence[str], references: Sequence[str]) -> Dict[str, Any]:
-        """Score and signature of raw text, for BLEU also what it is made of."""
+        """Score and signature of raw text, for BLEU also its components."""
         metric = self.metric()
         result = metric.corpus_score(self.prepared(hypotheses), [self.prepared(references)])
         signature = self.signature(metric.get_signature())
@@ -57,13 +56,13 @@ class Measure:
 def split_compounds(tokenised: str) -> str:
     """``Jean-Luc`` becomes ``Jean ##AT##-##AT## Luc``.
 
-    As the scripts do it, which find ``a-b-c`` in two overlapping places and split the first.
+    ``a-b-c`` has two overlapping matches, of which the scripts split only the first.
     """
     return re.sub(r"(\S)-(\S)", r"\1 ##AT##-##AT## \2", tokenised)
 
 
 def moses_line(lang: str, split_hyphens: bool) -> Callable[[str], str]:
-    """Moses' tokeniser as multi-bleu's users run it, with or without ``-a``; nothing of our own."""
+    """Moses' tokeniser without our corrections, as for multi-bleu, with or without ``-a``."""
     moses = MosesTokenizer(lang)
 
     def tokenize(line: str) -> str:
@@ -73,7 +72,7 @@ def moses_line(lang: str, split_hyphens: bool) -> Callable[[str], str]:
 
 
 def multi_bleu() -> BLEU:
-    """No smoothing, so that a corpus without a matching 4-gram scores 0, as in multi-bleu."""
+    """BLEU without smoothing: a corpus without a matching 4-gram scores 0, as in multi-bleu."""
     return BLEU(tokenize="none", smooth_method="none", force=True)
 
 
@@ -90,7 +89,7 @@ def tokenised_bleu(lang: str) -> Measure:
 
 
 def compound_split_bleu(lang: str) -> Measure:
-    """The same on text tokenised without ``-a`` and split by ``split_compounds``."""
+    """BLEU of multi-bleu on text tokenised without ``-a`` and split by ``split_compounds``."""
     tokenize = moses_line(lang, split_hyphens=False)
     return Measure(
         name="compound-split BLEU",
@@ -110,7 +109,7 @@ COMPOUND_LANGUAGES = ("de",)
 
 
 def measures(lang: str, with_ter: bool = False) -> List[Measure]:
-    """Those for a target language, in the order of the report."""
+    """The measures for a target language, in the order of the report."""
     chosen = [SACREBLEU, CHRF2]
     if with_ter:
         chosen.append(TER_MEASURE)
@@ -133,8 +132,8 @@ def paired_bootstrap(
         samples: number of resamplings of the test set
 
     Returns:
-        ``signature``, and by name in ``systems`` the ``score``, ``mean`` and ``ci`` (half of the
-        95 % interval), and but for the first ``p_value``, of there being no difference
+        ``signature``, and by name in ``systems`` the ``score``, ``mean``, ``ci`` (half of the 95 %
+        interval) and, except for the first, ``p_value`` under the hypothesis of no difference
     """
     prepared = [(name, measure.prepared(lines)) for name, lines in systems]
     metrics = {measure.name: measure.metric()}
@@ -146,8 +145,8 @@ def paired_bootstrap(
     for name, result in zip(names, columns[key]):
         row = {"score": result.score, "mean": result.mean, "ci": result.ci}
         if result.p_value is not None:
-            # sacrebleu 2.6 counts resamplings whose difference is larger than the real one, so
-            # that it finds two equal systems to differ.
+            # sacrebleu 2.6 counts resamplings whose difference is larger than the real one, so two
+            # equal systems would differ.
             equal = result.score == columns[key][0].score
             row["p_value"] = 1.0 if equal else result.p_value
         figures["systems"][name] = {what: float(value) for what, value in row.items()}

@@ -20,7 +20,7 @@ MOST_SAMPLES = 100_000  # each needs memory: 8 bytes a line
 def all_scores(
     hypotheses: Sequence[str], references: Sequence[str], lang: str, with_ter: bool = False
 ) -> Dict[str, Any]:
-    """Every measure of raw text, by name."""
+    """All measures of raw text, by name."""
     chosen = measures(lang, with_ter)
     return {measure.name: measure.score(hypotheses, references) for measure in chosen}
 
@@ -31,7 +31,7 @@ def scores_by_domain(
     """Number of lines and sacreBLEU of each domain, the largest domain first.
 
     Args:
-        labels: one a sentence; the domain is what precedes the first tab or colon
+        labels: one a sentence; the domain precedes the first tab or colon
     """
     members: Dict[str, List[int]] = {}
     for number, label in enumerate(labels):
@@ -56,7 +56,7 @@ def print_domains(domains: Dict[str, Any]) -> None:
 
 
 def print_comparison(comparison: Dict[str, Any], chosen: Sequence[Measure], names) -> None:
-    """For each measure the score of every system, its interval, and the test against the first."""
+    """Print for each measure and system the score, its interval and the test against the first."""
     for measure in chosen:
         figures = comparison[measure.name]
         print(f"{measure.label}  {figures['signature']}")
@@ -90,7 +90,7 @@ def parse_args():
 
 
 def figures_of(args) -> Dict[str, Any]:
-    """All that is asked for. With several systems, theirs are under ``systems``, by file name."""
+    """All figures of the options. Those of several systems are under ``systems``, by file name."""
     references = read_references(args.ref)
     systems = [(path, read_hypotheses(path, args.lang, len(references))) for path in args.hyp]
     for path, hypotheses in systems:

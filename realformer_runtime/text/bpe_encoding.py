@@ -1,7 +1,7 @@
 """Byte pair encoding of words with the codes that subword-nmt learns, each word once.
 
-subword-nmt takes Unicode's line separators for the ends of lines, too, and keeps them. Lines are
-taken apart in the same way here, so that the result is the same, with the same line feeds.
+subword-nmt also ends lines at Unicode's line separators, which it keeps. So does this file, so that
+the result is the same.
 """
 
 import collections
@@ -15,19 +15,19 @@ from ..command_line import UserError
 
 WORDS_IN_CACHE = 500_000
 LONGEST_CACHED_WORD = 64
-# From here on subword-nmt's time, quadratic in the length of a word, is felt.
+# The time of subword-nmt, quadratic in the length of a word, matters from this length on.
 LONG_WORD = 200
-STRIPPED = "\r\n "
+STRIPPED = "\r\n "  # from both ends of a line
 
 
 def read_codes(path: str, flag: str = "--codes") -> BPE:
-    """subword-nmt's encoder.
+    """Read codes into subword-nmt's encoder.
 
     Args:
-        flag: that the user gave the file with
+        flag: option of the file, for messages
 
     Raises:
-        UserError: the file is not one of merges
+        UserError: the file does not hold merges
         OSError: no such file
     """
     complaint = io.StringIO()
@@ -37,7 +37,7 @@ def read_codes(path: str, flag: str = "--codes") -> BPE:
         if bpe.version not in ((0, 1), (0, 2)):
             raise ValueError(f"version {'.'.join(map(str, bpe.version))} of the format is unknown")
     except SystemExit:
-        # What subword-nmt says before it ends the process.
+        # subword-nmt prints its complaint and exits.
         raise UserError(f"{flag} {path}: {complaint.getvalue().splitlines()[0]}") from None
     except ValueError as error:
         raise UserError(f"{flag} {path}: not codes of subword-nmt: {error}") from None
@@ -45,11 +45,11 @@ def read_codes(path: str, flag: str = "--codes") -> BPE:
 
 
 class LongWordEncoder:
-    """Encodes a word in time that grows with its length, not with its square.
+    """Encodes a word in time that grows with its length, not with the square of its length.
 
-    subword-nmt merges all occurrences of the best pair, from the left, and looks for the best pair
-    anew. So does this, but it keeps the occurrences of each pair in lists and passes over those
-    that a merge has changed since.
+    subword-nmt merges all occurrences of the best pair, from the left, and searches the word for
+    the next best pair. This class keeps lists of occurrences instead, and skips those that a merge
+    has changed.
     """
 
     def __init__(self, bpe: BPE):
@@ -68,7 +68,7 @@ class LongWordEncoder:
         return symbols
 
     def _merge(self, symbols: List[str]) -> None:
-        """Merge in place; a symbol that went into the one on its left becomes empty."""
+        """Merge in place. A symbol that was merged into the one on its left becomes empty."""
         after = list(range(1, len(symbols) + 1))
         before = list(range(-1, len(symbols) - 1))
         places: Dict[int, List[int]] = collections.defaultdict(list)
@@ -100,7 +100,7 @@ class LongWordEncoder:
 
 
 class WordPieces(dict):
-    """Encoded words, made when they are missing."""
+    """A cache of encoded words."""
 
     def __init__(self, bpe: BPE):
         super().__init__()
@@ -128,7 +128,7 @@ def line_encoder(codes: str) -> Callable[[str], str]:
     pieces = WordPieces(read_codes(codes))
 
     def encode(line: str) -> str:
-        """Encode words; white space around the line stays, of what is inside one space."""
+        """Encode words. White space stays around the line, and becomes one space inside it."""
         words = line.strip(STRIPPED)
         if not words:
             return line

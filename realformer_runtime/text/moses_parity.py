@@ -1,16 +1,15 @@
-"""What Moses' perl scripts do and sacremoses does not: the corrections, one named rule each.
+"""Corrections that make sacremoses give the same lines as Moses' perl scripts.
 
 The scripts are normalize-punctuation.perl, remove-non-printing-char.perl and tokenizer.perl -a of
-mosesdecoder, as WMT'14 preparation runs them. They are the reference: with the rules below,
-sacremoses gives the same line.
+mosesdecoder, as WMT'14 preparation runs them.
 
-Known to differ still:
+Known differences:
 
 * Characters newer than the reference's Perl (5.36 has Unicode 14): the ``regex`` package knows
-  later ones, and takes them for letters where that Perl takes them for unassigned.
-* A line of white space only, which tokenizer.perl passes on, becomes an empty line.
-* The words DOTMULTI and DOTDOTMULTI in the text, which both use for dots.
-* Languages in ``OTHER_RULES``: refused.
+  some of them as letters, Perl as unassigned.
+* A line of white space only becomes empty; tokenizer.perl does not change it.
+* The words DOTMULTI and DOTDOTMULTI in the text, which both tools use for dots.
+* Languages in ``OTHER_RULES`` are refused.
 """
 
 import re
@@ -25,15 +24,15 @@ from .wordwise_tokenizer import FastMosesTokenizer
 # Languages for which tokenizer.perl has rules of its own that sacremoses lacks.
 OTHER_RULES = frozenset("fi sv ca ga so tdt".split())
 
-# sacremoses' lists of characters, and the properties that Perl looks up.
+# sacremoses' lists of characters, and the Unicode properties that Perl uses.
 PERL_CLASSES = (
     (MosesTokenizer.IsAlnum, r"\p{Alnum}"),
     (MosesTokenizer.IsAlpha, r"\p{Alpha}"),
     (MosesTokenizer.IsN, r"\p{N}"),
 )
 
-# A string that a line must contain for sacremoses' pattern to change it. Other patterns that are
-# not plain ASCII need each of their characters that are not.
+# For each of sacremoses' patterns, a string without which it cannot change a line. For patterns
+# that are not listed, the strings are their characters outside ASCII.
 NEEDED = {
     r"\r": "\r",
     r"\(": "(",
@@ -70,10 +69,10 @@ def with_perl_classes(rule: Rule) -> Rule:
 
 
 def split_last_full_stop(text: str) -> str:
-    """tokenizer.perl splits a full stop from the last word whatever the word is.
+    """Split a full stop from the last word, even from an abbreviation, as tokenizer.perl does.
 
-    ``… , etc.`` becomes ``… , etc .`` and ``System V.`` becomes ``System V .``: an abbreviation is
-    not looked up where a sentence is likely to end. sacremoses follows an older script.
+    ``… , etc.`` becomes ``… , etc .`` and ``System V.`` becomes ``System V .``. sacremoses follows
+    an older script.
     """
     if text.endswith(".") and len(text) > 1 and text[-2] != " ":
         return text[:-1] + " ."
@@ -81,10 +80,10 @@ def split_last_full_stop(text: str) -> str:
 
 
 class PerlMosesTokenizer(FastMosesTokenizer):
-    """sacremoses, corrected to what tokenizer.perl does.
+    """sacremoses, corrected to do as tokenizer.perl.
 
     Raises:
-        UserError: Moses has rules for the language that are not here
+        UserError: Moses has rules for the language that this file lacks
     """
 
     PAD_NOT_ISALNUM = with_perl_classes(MosesTokenizer.PAD_NOT_ISALNUM)
@@ -115,9 +114,9 @@ class PerlMosesTokenizer(FastMosesTokenizer):
 
 
 def remove_control_characters(line: str) -> str:
-    """tokenizer.perl makes white space one space, then drops what is left of U+0000 to U+001F.
+    """Drop control characters that are not white space, as tokenizer.perl does.
 
-    Perl does not count U+001C to U+001F as white space, Python does: in Moses they join words.
+    U+001C to U+001F are white space in Python but not in Perl, where dropping them joins words.
     """
     if line.isprintable():
         return line
@@ -125,10 +124,10 @@ def remove_control_characters(line: str) -> str:
 
 
 def remove_non_printing(line: str) -> str:
-    """remove-non-printing-char.perl puts a space in the place of each character of Unicode's C.
+    """Replace each character of Unicode's category C by a space: remove-non-printing-char.perl.
 
-    Those are control and format characters (the soft hyphen, U+200B), private ones and unassigned
-    ones. sacremoses' ``remove_control_chars`` leaves no space, which joins words.
+    These are control, format (soft hyphen, U+200B), private and unassigned characters. sacremoses'
+    ``remove_control_chars`` leaves no space, which joins words.
     """
     if line.isprintable():
         return line
@@ -136,11 +135,11 @@ def remove_non_printing(line: str) -> str:
 
 
 def move_full_stops_out(line: str) -> str:
-    """``."`` becomes ``".`` in German, Spanish and French, also at the end of a line.
+    """Turn ``."`` into ``".`` in German, Spanish and French, also at the end of a line.
 
-    normalize-punctuation.perl means to leave those at the end of a sentence alone, but its pattern
-    takes the line feed for a character that follows. Runs of dots are looked at once each, where
-    sacremoses' pattern needs time quadratic in their length.
+    normalize-punctuation.perl excludes the end of a sentence, but its pattern takes the line feed
+    for a following character. This function visits each run of dots once; the time of sacremoses'
+    pattern is quadratic in the length of a run.
     """
 
     def move(match):
@@ -151,11 +150,11 @@ def move_full_stops_out(line: str) -> str:
 
 
 def _step(pattern: str, substitution: str) -> Tuple[List[str], Callable[[str], str]]:
-    """The strings that a line must contain for a step to change it, and the step."""
+    """The strings without which a step cannot change a line, and the step."""
     needed = [NEEDED[pattern]] if pattern in NEEDED else [c for c in pattern if not c.isascii()]
     if pattern == r'(\.+)"(\s*[^<])':
         return needed, move_full_stops_out
-    # Perl reads the text as bytes here: only ASCII digits are digits.
+    # The script reads the text as bytes, so only ASCII digits are digits.
     compiled = re.compile(pattern, re.ASCII)
     return needed, lambda line: compiled.sub(substitution, line)
 
@@ -163,8 +162,8 @@ def _step(pattern: str, substitution: str) -> Tuple[List[str], Callable[[str], s
 def _substitutions(lang: str) -> List[Tuple[str, str]]:
     """Pattern and substitution of each step.
 
-    Moses moves commas and full stops out of quotes as in French for every language but English and
-    Czech, sacremoses for German, Spanish and French.
+    For every language but English and Czech, Moses moves commas and full stops out of quotes as in
+    French. sacremoses does so only for German, Spanish and French.
     """
     quotes = lang if lang in ("en", "cs", "cz") else "fr"
     moses = MosesPunctNormalizer(quotes, norm_numbers=False, perl_parity=True)
@@ -174,11 +173,11 @@ def _substitutions(lang: str) -> List[Tuple[str, str]]:
 
 
 def punctuation_normalizer(lang: str) -> Callable[[str], str]:
-    """A function that does what ``normalize-punctuation.perl -l lang`` does to a line.
+    """A function that normalises a line as ``normalize-punctuation.perl -l lang`` does.
 
-    The substitutions are sacremoses', with its ``perl_parity``: without it a curly apostrophe that
-    is not between two ASCII letters (``d’écoute``, ``l’« ami »``) becomes a straight one, in
-    Moses a double quote, and a guillemet between two no-break spaces loses the space.
+    The substitutions are sacremoses' with ``perl_parity``. Without it a curly apostrophe that is
+    not between two ASCII letters (``d’écoute``, ``l’« ami »``) becomes a straight one instead of
+    Moses' double quote, and a guillemet between two no-break spaces loses the space.
     """
     steps = [_step(*step) for step in _substitutions(lang)]
     ascii_steps = [step for step in steps if all(text.isascii() for text in step[0])]

@@ -1,6 +1,6 @@
 """Apply a line function to a stream of text, in order, on several processes, in bounded memory.
 
-A line ends at a line feed and nowhere else, so that the two sides of a corpus stay in step.
+Only a line feed ends a line, so that the two sides of a corpus stay parallel.
 """
 
 import collections
@@ -17,18 +17,16 @@ from ..command_line import UserError, run_main
 from .utf8_lines import decode_line
 
 BLOCK_BYTES = 1 << 18
-# Nothing that is to be translated is as long. Bounds the memory that a worker needs.
+# In bytes, more than any text to translate. It bounds the memory of a worker.
 LONGEST_LINE = 1 << 20
-# Blocks in flight: one that is worked on, one that waits.
-BLOCKS_PER_WORKER = 2
-
-MOST_JOBS = 4096  # a pool of very many cannot be made
+BLOCKS_PER_WORKER = 2  # one in work and one that waits
+MOST_JOBS = 4096  # a pool with far more processes cannot start
 
 LineFunction = Callable[[str], str]
 
 
 class Converted(NamedTuple):
-    """What a worker gives back for a block of whole lines."""
+    """A converted block of whole lines."""
 
     text: bytes
     word_counts: Optional[Dict[str, int]]
@@ -36,9 +34,9 @@ class Converted(NamedTuple):
 
 
 def blocks(source: BinaryIO) -> Iterator[bytes]:
-    """Whole lines of about ``BLOCK_BYTES``; the last may lack its line feed.
+    """Blocks of whole lines, of about ``BLOCK_BYTES``. The last may lack its line feed.
 
-    A line longer than ``LONGEST_LINE`` is cut, and stays longer than that.
+    A line longer than ``LONGEST_LINE`` is cut to one byte more.
     """
     rest = b""
     while data := source.read(BLOCK_BYTES):
@@ -62,11 +60,11 @@ def _decode(line: bytes, number: int, too_long: List[int]) -> str:
 def convert_block(
     convert: LineFunction, block: bytes, first: int, count_words: bool = False
 ) -> Converted:
-    """Convert whole lines.
+    """Convert a block of whole lines.
 
     Args:
         first: number of the block's first line, from 1
-        count_words: also count the words of the result, which spaces separate
+        count_words: also count the words of the result, separated by spaces
 
     Raises:
         UserError: naming a line that is not UTF-8
@@ -85,7 +83,7 @@ def convert_block(
     if count_words:
         counts = collections.Counter(text.replace("\n", " ").split(" "))
         del counts[""]
-        counts = dict(counts)  # a plain one is sent between processes twice as fast
+        counts = dict(counts)  # is sent between processes twice as fast as a Counter
     return Converted(text.encode("utf-8") + b"\n" * block.endswith(b"\n"), counts, too_long)
 
 
@@ -136,17 +134,17 @@ def convert_blocks(
 ) -> Iterator[Converted]:
     """Convert a stream block by block, in order.
 
-    At most ``BLOCKS_PER_WORKER`` blocks a worker are read ahead of what has been yielded.
+    At most ``BLOCKS_PER_WORKER`` blocks for each worker are read ahead of the results.
 
     Args:
         source: UTF-8; a last line without a line feed stays so
-        make: makes the line function, once a process; has to be picklable
+        make: makes the line function, once in each process; must be picklable
         jobs: worker processes; 1 works in this process
 
     Raises:
         UserError: a line is not UTF-8, or a worker process was killed
     """
-    # Made here first: what is wrong with its arguments is said once, before any process starts.
+    # Called here first, so that an error in its arguments is raised once, before processes start.
     convert = make()
     if jobs > 1:
         yield from _convert_in_pool(source, make, jobs, count_words)
@@ -166,10 +164,10 @@ def convert_stream(
     """Convert a stream into another; a line longer than ``LONGEST_LINE`` becomes an empty one.
 
     Args:
-        end_last_line: give the last line the line feed that it lacks
+        end_last_line: add a line feed that the last line lacks
 
     Returns:
-        how often each word was written, empty without ``count_words``
+        the number of times that each word was written, empty without ``count_words``
 
     Raises:
         UserError: as ``convert_blocks``
@@ -191,7 +189,7 @@ def convert_stream(
 
 
 def check_jobs(jobs: int) -> None:
-    """Raises UserError unless ``--jobs`` is a number of processes."""
+    """Raise UserError unless ``--jobs`` is a possible number of processes."""
     if not 1 <= jobs <= MOST_JOBS:
         raise UserError(f"--jobs: {jobs} is not a number of processes")
 
@@ -204,7 +202,7 @@ def run_in_pipe(main: Callable[[], None], program: str) -> None:
             main()
             sys.stdout.flush()
         except BrokenPipeError:
-            # Python would flush what is left once more, and complain.
+            # Else Python would flush the remaining output again, and complain.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(128 + signal.SIGPIPE)
 

@@ -1,13 +1,13 @@
 """Moses tokenisation with sacremoses, line by line, and its inverse.
 
-sacremoses does the work. This module adds the rules that machine translation of real text needs
-around it, each a named function, and a command that works on several processes:
+This module adds to sacremoses the rules that translation of real text needs, each as a named
+function, and a command that uses several processes:
 
     python -m realformer_runtime.text.tokenization --lang fr < raw > tokenised
     python -m realformer_runtime.text.tokenization --lang fr --moses < raw > as-by-Moses
     python -m realformer_runtime.text.tokenization --lang fr --detokenize < tokenised > raw
 
-Hyphens are split (Moses' ``-a``). The command gives a line for each line.
+Hyphens are split (Moses' ``-a``). The command writes one line for each line.
 """
 
 import functools
@@ -30,7 +30,7 @@ from .wordwise_tokenizer import FastMosesTokenizer, WordwiseTokenizer
 
 PROGRAM = "tokenization"
 
-# Languages whose elided words lean on the next one (l’ami, dell’arte), as in Moses' own rules.
+# Languages that join an elided word to the next one (l’ami, dell’arte), as in Moses' rules.
 ELIDING_LANGUAGES = ("fr", "it", "ga", "ca")
 
 # Control characters that are not white space, which sacremoses drops.
@@ -39,19 +39,19 @@ BETWEEN_WORDS = re.compile(r"(\w) ’ (?=\w)")
 
 
 def single_spaces(line: str) -> str:
-    """Every run of white space becomes one space, Unicode's line separators too.
+    """Turn every run of white space, also Unicode's line separators, into one space.
 
-    subword-nmt splits lines at U+2028 and U+0085, which would put the two sides of a corpus out
-    of step; see subword-nmt issue 55.
+    subword-nmt splits lines at U+2028 and U+0085, after which the two sides of a corpus would not
+    be parallel; see subword-nmt issue 55.
     """
     return " ".join(line.split())
 
 
 def attach_curly_apostrophe(tokenised: str, lang: str) -> str:
-    """``l ’ ami`` becomes ``l’ ami``, ``don ’ t`` becomes ``don ’t``.
+    """Turn ``l ’ ami`` into ``l’ ami``, and ``don ’ t`` into ``don ’t``.
 
-    Moses splits straight apostrophes like this, but treats a curly one as punctuation, after which
-    no detokeniser can tell whether it belongs to the word before it, the word after it or neither.
+    Moses splits straight apostrophes like this, but treats a curly one as punctuation. No
+    detokeniser could tell whether that belongs to the word before it, the word after it or neither.
     """
     if "’" not in tokenised:
         return tokenised
@@ -65,9 +65,9 @@ def join_curly_apostrophe(detokenised: str, lang: str) -> str:
 
 
 def line_tokenizer(lang: str) -> Callable[[str], str]:
-    """A function from a raw line to a tokenised one: sacremoses', with curly apostrophes joined.
+    """A function that tokenises a raw line with sacremoses and joins curly apostrophes.
 
-    The result may not depend on ``moses_parity``: models have been trained with it.
+    Models have been trained with its result, so it must not use the rules of ``moses_parity``.
     """
     tokenize = WordwiseTokenizer(FastMosesTokenizer(lang))
 
@@ -79,17 +79,17 @@ def line_tokenizer(lang: str) -> Callable[[str], str]:
 
 
 def moses_line_tokenizer(lang: str) -> Callable[[str], str]:
-    """A function from a raw line to what ``tokenizer.perl -a -l lang`` makes of it.
+    """A function that tokenises a raw line as ``tokenizer.perl -a -l lang`` does.
 
     Raises:
-        UserError: Moses has rules for the language that are not here
+        UserError: Moses has rules for the language that ``moses_parity`` lacks
     """
     tokenize = WordwiseTokenizer(PerlMosesTokenizer(lang))
     return lambda line: tokenize(remove_control_characters(line))
 
 
 def line_detokenizer(lang: str) -> Callable[[str], str]:
-    """A function from a tokenised line to a raw one."""
+    """A function that turns a tokenised line into a raw one."""
     moses = MosesDetokenizer(lang)
 
     def detokenize(line: str) -> str:
@@ -104,7 +104,7 @@ def line_function(
     normalize_punctuation: bool = False,
     remove_non_printing_characters: bool = False,
 ) -> Callable[[str], str]:
-    """The steps that the command was asked for, in the order in which WMT'14 preparation has them.
+    """A function with the chosen steps, in the order of the WMT'14 preparation.
 
     Raises:
         UserError: as ``moses_line_tokenizer``
@@ -125,7 +125,7 @@ def line_function(
 
 
 def write_word_counts(counts: Dict[str, int], path: str) -> None:
-    """A word, a space and its frequency a line, the most frequent first (subword-nmt get-vocab)."""
+    """Write words and frequencies as subword-nmt get-vocab does, the most frequent first."""
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     with open(path, "w", encoding="utf-8", newline="\n") as file:
         file.writelines(f"{word} {count}\n" for word, count in ranked)

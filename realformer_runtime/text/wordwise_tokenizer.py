@@ -1,9 +1,9 @@
-"""Moses tokenisation word by word, each word once: the result of the whole line, much sooner.
+"""Moses tokenisation of a line word by word, with a cache: the same result, much faster.
 
-Every rule of Moses looks at a character and its two neighbours, with two exceptions: a full stop at
-the end of a word also depends on how the next word begins, and an apostrophe takes its neighbours
-out of the reach of the next one. So a word has the same tokens in every line, if it is known what
-follows a full stop, and if no two apostrophes share a space.
+Every rule of Moses depends on a character and its two neighbours, with two exceptions. A full stop
+at the end of a word also depends on the start of the next word. An apostrophe hides its neighbours
+from the next apostrophe. So the tokens of a word are the same in every line, given the start of the
+next word after a full stop, and unless two apostrophes share a space.
 """
 
 import re
@@ -13,7 +13,7 @@ from sacremoses import MosesTokenizer
 
 WORDS_IN_CACHE = 200_000
 LONGEST_CACHED_WORD = 64
-# What the multi-dot rule writes in place of dots, before other rules run.
+# The multi-dot rule replaces dots by words that contain this, while other rules run.
 DOTS_MARKER = "MULTI"
 CAPITAL = "A"
 DIGITS = frozenset("0123456789")
@@ -22,9 +22,9 @@ TO_ESCAPE = re.compile(r"[&|<>'\"\[\]]")
 
 
 class FastMosesTokenizer(MosesTokenizer):
-    """sacremoses with the same result sooner: no pass over a text that it could not change.
+    """sacremoses with the same result, without passes that cannot change a text.
 
-    Also its sets of letters are not made anew for each full stop.
+    It also builds the sets of letters once, not for each full stop.
     """
 
     LOWERCASE = frozenset(MosesTokenizer.IsLower)
@@ -37,7 +37,7 @@ class FastMosesTokenizer(MosesTokenizer):
         return not self.LETTERS.isdisjoint(text)
 
     def is_plain(self, word: str) -> bool:
-        """Whether no rule can apply to a word: it has letters, digits and backticks only."""
+        """Whether a word has letters, digits and backticks only, so that no rule applies to it."""
         special, _ = self.PAD_NOT_ISALNUM
         return not (RULED_CHARACTERS.search(word) or special.search(word))
 
@@ -49,7 +49,7 @@ class FastMosesTokenizer(MosesTokenizer):
         return [self.NON_SPECIFIC_APOSTROPHE]
 
     def tokenize_words(self, text: str) -> str:
-        """``tokenize`` with hyphens split, to a string.
+        """Tokenise text with hyphens split.
 
         Args:
             text: without control characters, words separated by one space
@@ -80,10 +80,10 @@ class FastMosesTokenizer(MosesTokenizer):
 
 
 class WordTokens(dict):
-    """Tokens by word, made when they are missing.
+    """A cache of tokens by word and following word.
 
-    A key is a word as it is before a capital letter, or a word, a space and what follows it:
-    nothing at the end of the line, else a word of the kind that ``kind_of_start`` names.
+    A key is a word alone if a capital letter follows. Otherwise a space comes after the word, and
+    then the result of ``kind_of_start`` for the next word, or nothing at the end of the line.
     """
 
     def __init__(self, moses: FastMosesTokenizer):
@@ -106,24 +106,20 @@ class WordTokens(dict):
 
 
 class WordwiseTokenizer:
-    """A function from the words of a line to its tokens, joined by spaces.
-
-    Args:
-        moses: with or without corrections
-    """
+    """A function that turns a line into its tokens, joined by spaces."""
 
     def __init__(self, moses: FastMosesTokenizer):
         self.moses = moses
         self.tokens = WordTokens(moses)
 
     def kind_of_start(self, word: str) -> str:
-        """A word that begins like ``word``, as far as a full stop before it is concerned."""
+        """A one-character word with the same effect on a full stop before it as ``word``."""
         if word[0] in DIGITS:
             return "1"
         return "a" if self.moses.islower(word[0]) else CAPITAL
 
     def __call__(self, line: str) -> str:
-        """Tokenise a line whose words have no control characters and any white space between."""
+        """Tokenise a line without control characters."""
         words = line.split()
         if not words:
             return ""
@@ -131,13 +127,13 @@ class WordwiseTokenizer:
         if line[0] in "'," or line[-1] == "'" or "' '" in line or DOTS_MARKER in line:
             return self.moses.tokenize_words(line)
         if ". " in line:
-            self._tell_what_follows(words)
+            self._add_kinds_of_start(words)
         if line[-1] == ".":
             words[-1] += " "
         return " ".join([self.tokens[word] for word in words])
 
-    def _tell_what_follows(self, words: List[str]) -> None:
-        """Make the words before the last that end in a full stop the keys of their tokens."""
+    def _add_kinds_of_start(self, words: List[str]) -> None:
+        """Add the kind of the next word to each word before the last that ends in a full stop."""
         for place, follower in enumerate(words[1:]):
             if words[place][-1] == ".":
                 kind = self.kind_of_start(follower)
