@@ -111,6 +111,7 @@ def preprocess(text, folder):
     line = ["--source-lang", "en", "--target-lang", "fr", "--joined-dictionary"]
     line += [f"--{split}pref={text / split}" for split in ("train", "valid", "test")]
     args = options.get_preprocessing_parser().parse_args([*line, "--destdir", str(folder)])
+    preprocess.logger.setLevel("INFO")  # it writes a log of its own into the folder
     with contextlib.redirect_stdout(sys.stderr):
         preprocess.main(args)
 
