@@ -138,7 +138,7 @@ watch_binarizing() {
 binarize_wmt14() {
   rm -rf "$OUT/data-bin"
   if [[ -n "$DICT" ]]; then wmt14 fit --dict "$DICT" "$OUT"/clean/{valid,test}.*; fi
-  watch_binarizing &
+  watch_binarizing 9>&- &
   binarize_corpus "$OUT/clean" ${DICT:+--srcdict "$DICT"}
   wait
 }
