@@ -94,15 +94,15 @@ paper_hours() { # row
 }
 
 # Estimates, until the training script can count in the data (which is how the updates of de- rows
-# are found). 29 checkpoints of 10 bytes a parameter (2 in fp16, 8 for the state of RAdam): 63, 107,
-# 151, 67 and 262 million parameters.
+# are found). 29 checkpoints of 12 bytes a parameter (8 for the state of RAdam): 63, 107, 151, 67 and
+# 262 million parameters.
 estimates() { # row
   case "$1" in
-    de-6-6) echo "corpus 9 GB, checkpoints 18 GB" ;;
-    de-12-12) echo "corpus 9 GB, checkpoints 31 GB" ;;
-    de-18-18) echo "corpus 9 GB, checkpoints 44 GB" ;;
-    fr-6-6) echo "about 110,000 updates; corpus 80 GB, checkpoints 19 GB" ;;
-    fr-60-12) echo "about 55,000 updates; corpus 80 GB, checkpoints 76 GB" ;;
+    de-6-6) echo "corpus 9 GB, checkpoints 22 GB" ;;
+    de-12-12) echo "corpus 9 GB, checkpoints 37 GB" ;;
+    de-18-18) echo "corpus 9 GB, checkpoints 53 GB" ;;
+    fr-6-6) echo "about 110,000 updates; corpus 80 GB, checkpoints 23 GB" ;;
+    fr-60-12) echo "about 55,000 updates; corpus 80 GB, checkpoints 91 GB" ;;
   esac
 }
 

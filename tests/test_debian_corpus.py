@@ -38,7 +38,8 @@ from debian_corpus.package_descriptions import (
 from debian_corpus.sentence_splitting import split_sentences
 from debian_corpus.sources import PACKAGES, SOURCES, UNSEEN_SOURCES
 from debian_corpus.text_normalisation import comparison_key, normalise
-from project_command_line import UserError
+
+from realformer_runtime.command_line import UserError
 
 DATA_PREP = PROJECT / "data-prep"
 

@@ -23,7 +23,7 @@ def test_the_demos_path_in_small(prepared, tmp_path):
     shutil.copytree(prepared, out / "corpus")
     (out / "corpus/options.txt").write_text("sample corpus, --bpe-merges 2000\n")
     options = ["--encoder-layers", 2, "--max-update", 20, "--save-interval-updates", 1]
-    result = run(PROJECT / "scripts/demo.sh", "--out", out, "--", *options)
+    result = run(PROJECT / "scripts/demo.sh", "--out", out, "--", *options, timeout=600)
     assert ENDING.search(result.stdout), result.stdout
     assert (out / "checkpoints/average.pt").exists()
     card = (out / "MODEL_CARD.md").read_text()
@@ -37,5 +37,5 @@ def test_the_demos_path_in_small(prepared, tmp_path):
 def test_the_demo_reaches_60_bleu(tmp_path):
     """As a newcomer runs it. Run with `scripts/test.sh -m slow`."""
     env = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
-    result = run(PROJECT / "scripts/demo.sh", "--out", tmp_path / "demo", env=env)
+    result = run(PROJECT / "scripts/demo.sh", "--out", tmp_path / "demo", env=env, timeout=1200)
     assert float(ENDING.search(result.stdout)["bleu"]) >= 60

@@ -5,13 +5,13 @@ import re
 import shutil
 
 import pytest
-from conftest import PROJECT, run
+from conftest import PROJECT, fails, run
 
 SCRIPT = PROJECT / "scripts/reproduce_table7.sh"
 
 
-def plan(*options, check=True):
-    return run(SCRIPT, "--dry-run", "--gpus", 4, *options, check=check)
+def plan(*options):
+    return run(SCRIPT, "--dry-run", "--gpus", 4, *options)
 
 
 @pytest.mark.parametrize(
@@ -25,12 +25,11 @@ def plan(*options, check=True):
 )
 def test_the_plan_has_the_figures_of_the_papers(row, model, average, beam, lenpen, rate, tmp_path):
     result = plan("--row", row, "--model", model, "--out", tmp_path / "out")
-    language, layers = row.split("-", 1)
+    language = row[:2]
     prepare, training, averaging, generating, scoring, card = result.stdout.splitlines()
     assert f"prepare-wmt14en2{language}.sh" in prepare
-    arch = f"--arch realformer_wmt_en_{language}"
-    assert (arch if layers == "6-6" else f"{arch}_{layers.replace('-', '_')}") in training
-    assert f"--lr {rate} " in training
+    arch = f"--arch realformer_wmt_en_{row.replace('-', '_')} ".replace("_6_6", "")
+    assert arch in training and f"--lr {rate} " in training
     assert f"--num-epoch-checkpoints {average} " in averaging
     assert f"--beam {beam} --lenpen {lenpen} " in generating
     assert scoring.endswith(f"--lang {language} --json {tmp_path}/out/scores.json ")
@@ -44,7 +43,7 @@ def test_options_of_the_training_and_of_fairseq(tmp_path):
     small = ["--row", "fr-6-6", "--corpus", "debian", "--scale", "cpu", "--corpora", "/a b"]
     result = plan(*small, "--", "--epochs", 1, "--", "--seed", 3)
     prepare, training, averaging, *_ = result.stdout.splitlines()
-    assert "prepare-debian-en2fr.sh" in prepare and r"--corpus /a\ b" in prepare
+    assert re.search(r"prepare-debian-en2fr.sh .*--corpus /a\\ b", prepare)
     assert "--max-epoch 1 " in training and "--seed 3" in training and "--cpu" in training
     assert "--num-epoch-checkpoints 1 " in averaging
 
@@ -61,22 +60,18 @@ def test_options_of_the_training_and_of_fairseq(tmp_path):
     ],
 )
 def test_mistakes_are_named(options, message):
-    result = plan(*options, check=False)
-    assert result.returncode == 1
-    assert message in result.stderr.splitlines()[-1]
+    assert message in fails(SCRIPT, "--dry-run", *options)
 
 
 def test_what_is_done_is_not_done_again(prepared, raw_corpus, trained, tmp_path):
     """Training and averaging are done: it translates and scores; then it only scores."""
-    corpus, out = tmp_path / "a corpus", tmp_path / "out"
-    shutil.copytree(prepared, corpus)
+    corpus, out = shutil.copytree(prepared, tmp_path / "a corpus"), tmp_path / "out"
     out.mkdir()
     shutil.copy(trained / "checkpoint_last.pt", out / "average.pt")
     (out / "training-is-done").touch()
-    options = ["--row", "fr-6-6", "--corpus", "debian", "--scale", "cpu", "--corpora", raw_corpus]
-    (corpus / "options.txt").unlink()
-    line = [SCRIPT, *options, "--corpus-dir", corpus, "--out", out]
-    first = run(*line)
+    line = [SCRIPT, "--row", "fr-6-6", "--corpus", "debian", "--scale", "cpu"]
+    line += ["--corpora", raw_corpus, "--corpus-dir", corpus, "--out", out]
+    first = run(*line, timeout=600)
     assert (out / "generate.log").read_text().count("\nH-") == 20
     scores = json.loads((out / "scores.json").read_text())
     assert scores["lines"] == 20 and "sacreBLEU  " in first.stdout
@@ -87,5 +82,4 @@ def test_what_is_done_is_not_done_again(prepared, raw_corpus, trained, tmp_path)
     assert run(*line).stdout == first.stdout
     assert (out / "generate.log").stat().st_mtime_ns == before
     assert card.read_text() == "filled in by hand"
-    other = run(*line, "--model", "admin", check=False)
-    assert other.returncode == 1 and "was made with 'fr-6-6 realformer" in other.stderr
+    assert "was made with 'fr-6-6 realformer" in fails(*line, "--model", "admin")

@@ -1,5 +1,6 @@
 """The training scripts: recipes, arithmetic, refusals, and trainings on the CPU."""
 
+import contextlib
 import os
 import re
 import shlex
@@ -10,7 +11,7 @@ import time
 
 import pytest
 import torch
-from conftest import PROJECT, TRAINING, run
+from conftest import PROJECT, TRAINING, fails, run
 from fairseq import options
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from recipe_scripts import ROWS, SCRIPTS, command
@@ -34,41 +35,6 @@ def value(words, flag):
     return words[words.index(flag) + 1]
 
 
-@pytest.mark.parametrize("pair, row", ROWS)
-def test_the_papers_gpus_give_the_papers_update_freq(pair, row):
-    gpus, tokens, update_freq = ROWS[pair, row]
-    words, _ = command(pair, "--row", row, "--gpus", gpus)
-    assert (value(words, "--max-tokens"), value(words, "--update-freq")) == (
-        str(tokens),
-        str(update_freq),
-    )
-    suffix = "" if row == "6-6" else "_" + row.replace("-", "_")
-    assert value(words, "--arch") == f"realformer_wmt_{pair}{suffix}"
-    assert value(words, "--nproc-per-node") == str(gpus)
-    assert words.count("--fp16") == 1
-    assert value(words, "--keep-last-epochs") == "25"
-
-
-@pytest.mark.parametrize("gpus, nodes", [(1, 1), (2, 1), (4, 2), (8, 1), (5, 1), (1, 16)])
-@pytest.mark.parametrize("pair, row", [("en_fr", "6-6"), ("en_fr", "60-12"), ("en_de", "18-18")])
-def test_tokens_an_update_are_the_same_however_many_gpus(pair, row, gpus, nodes):
-    first, tokens, freq = ROWS[pair, row]
-    batch = first * tokens * freq
-    options = ["--row", row, "--gpus", gpus, "--nodes", nodes, "--master-addr", "first"]
-    words, result = command(pair, *options, check=False)
-    world = gpus * nodes
-    if batch % (world * tokens):
-        assert result.returncode == 1 and len(result.stderr.splitlines()) == 1
-        assert f"{batch} tokens an update / ({world} GPUs x {tokens} tokens)" in result.stderr
-        fits = re.search(r"try --max-tokens (\d+)", result.stderr)
-        if not fits:
-            assert batch % world and f"{batch} is no multiple of {world}" in result.stderr
-            return
-        tokens = int(fits[1])
-        words, _ = command(pair, *options, "--max-tokens", tokens)
-    assert world * tokens * int(value(words, "--update-freq")) == batch
-
-
 SHARED = {
     "--optimizer": "radam",
     "--adam-betas": "(0.9, 0.98)",
@@ -76,47 +42,77 @@ SHARED = {
     "--weight-decay": "0.0",
     "--label-smoothing": "0.1",
     "--warmup-updates": "8000",
+    "--keep-last-epochs": "25",
 }
-BASELINE = {"--lr-scheduler": "inverse_sqrt", "--warmup-init-lr": "1e-7", "--stop-min-lr": "1e-9"}
-DECAY = {"--lr-scheduler": "polynomial_decay", "--power": "1", "--max-epoch": "50"}
+INVERSE = {"--lr-scheduler": "inverse_sqrt", "--warmup-init-lr": "1e-7", "--stop-min-lr": "1e-9"}
+# With the learning rate 0 that the decay starts from, fairseq would end at once: no --stop-min-lr.
+DECAY = {"--lr-scheduler": "polynomial_decay", "--power": "1"}
+BASELINE_RATES = {"en_fr": ("7e-4", "50"), "en_de": ("1e-3", "100")}
+DECAY_RATES = {"en_fr": ("1.2e-3", "50"), "en_de": ("5e-4", "50")}
 
 
-@pytest.mark.parametrize("row", ["6-6", "largest"])
+@pytest.mark.parametrize("pair, row", ROWS)
 @pytest.mark.parametrize(
     "model, residual, scaling, rates, schedule",
     [
-        ("post-ln", "none", "none", ("7e-4", "1e-3"), BASELINE),
-        ("pre-ln", "none", "none", ("7e-4", "1e-3"), BASELINE),
-        ("admin", "none", "admin", ("7e-4", "1e-3"), BASELINE),
-        ("realformer", "mean", "admin", ("1.2e-3", "5e-4"), DECAY),
+        ("post-ln", "none", "none", BASELINE_RATES, INVERSE),
+        ("pre-ln", "none", "none", BASELINE_RATES, INVERSE),
+        ("admin", "none", "admin", BASELINE_RATES, INVERSE),
+        ("realformer", "mean", "admin", DECAY_RATES, DECAY),
     ],
 )
-def test_models_have_the_papers_figures(row, model, residual, scaling, rates, schedule):
-    for pair, rate, epochs in zip(SCRIPTS, rates, ("50", "100")):
-        chosen = [r for p, r in ROWS if p == pair][-1] if row == "largest" else row
-        words, _ = command(pair, "--model", model, "--row", chosen, "--gpus", 4)
-        figures = {**SHARED, "--max-epoch": epochs, **schedule, "--lr": rate}
-        figures.update({"--residual-attention": residual, "--sublayer-scaling": scaling})
-        assert {flag: value(words, flag) for flag in figures} == figures
-        assert ("--encoder-normalize-before" in words) == (model == "pre-ln")
-        assert ("--decoder-normalize-before" in words) == (model == "pre-ln")
-        # With the learning rate 0 that the decay starts from, fairseq would end at once.
-        assert ("--stop-min-lr" in words) == (model != "realformer")
+def test_models_have_the_papers_figures(pair, row, model, residual, scaling, rates, schedule):
+    gpus, tokens, update_freq = ROWS[pair, row]
+    words, _ = command(pair, "--model", model, "--row", row, "--gpus", gpus)
+    suffix = "" if row == "6-6" else "_" + row.replace("-", "_")
+    figures = {
+        **SHARED,
+        **schedule,
+        **dict(zip(("--lr", "--max-epoch"), rates[pair])),
+        "--residual-attention": residual,
+        "--sublayer-scaling": scaling,
+        "--max-tokens": str(tokens),
+        "--update-freq": str(update_freq),
+        "--arch": f"realformer_wmt_{pair}{suffix}",
+        "--nproc-per-node": str(gpus),
+    }
+    assert {flag: value(words, flag) for flag in figures} == figures
+    switches = {"--encoder-normalize-before", "--decoder-normalize-before", "--stop-min-lr"}
+    expected = {word for word in switches if "normalize" in word and model == "pre-ln"}
+    assert switches.intersection(words) == expected | (schedule.keys() & switches)
+    assert words.count("--fp16") == 1
 
 
 @pytest.mark.parametrize(
-    "pair, model, expected",
+    "pair, row, gpus, nodes, fits",
     [
-        ("en-fr", "realformer", "25 5 0.8"),
-        ("en-fr", "admin", "10 5 0.8"),
-        ("en-de", "realformer", "25 4 0.6"),
-        ("en-de", "post-ln", "10 4 0.6"),
+        ("en_fr", "6-6", 1, 1, True),
+        ("en_fr", "6-6", 4, 2, True),
+        ("en_fr", "6-6", 3, 1, False),
+        ("en_fr", "60-12", 2, 1, True),
+        ("en_fr", "60-12", 1, 16, True),
+        ("en_fr", "60-12", 5, 1, 4000),
+        ("en_de", "18-18", 8, 1, 4096),
+        ("en_de", "18-18", 1, 16, 2048),
+        ("en_de", "18-18", 5, 1, False),
     ],
 )
-def test_other_scripts_can_ask_a_recipe_how_to_decode(pair, model, expected):
-    ask = 'set -euo pipefail; source "$0"; recipe "$1" 6-6 "$2"; echo "$AVERAGE $BEAM $LENPEN"'
-    result = run("bash", "-c", ask, PROJECT / "scripts/lib/recipes.sh", pair, model)
-    assert result.stdout.strip() == expected
+def test_tokens_an_update_are_the_same_however_many_gpus(pair, row, gpus, nodes, fits):
+    """Where they cannot be, another --max-tokens is recommended if there is one."""
+    first, tokens, freq = ROWS[pair, row]
+    batch, world = first * tokens * freq, gpus * nodes
+    options = ["--row", row, "--gpus", gpus, "--nodes", nodes, "--master-addr", "first"]
+    words, result = command(pair, *options, check=False)
+    if fits is not True:
+        assert result.returncode == 1 and len(result.stderr.splitlines()) == 1
+        assert f"{batch} tokens an update / ({world} GPUs x {tokens} tokens)" in result.stderr
+        if not fits:
+            assert f"{batch} is no multiple of {world}" in result.stderr
+            return
+        tokens = int(re.search(r"try --max-tokens (\d+)", result.stderr)[1])
+        assert tokens == fits
+        words, _ = command(pair, *options, "--max-tokens", tokens)
+    assert world * tokens * int(value(words, "--update-freq")) == batch
 
 
 @pytest.mark.parametrize(
@@ -124,14 +120,12 @@ def test_other_scripts_can_ask_a_recipe_how_to_decode(pair, model, expected):
     [
         (["--row", "12-12"], ["--row", "'12-12'", "6-6 60-12"]),
         (["--model", "deepnorm"], ["--model", "'deepnorm'", "post-ln pre-ln admin realformer"]),
-        (["--gpus", "two"], ["--gpus", "'two'"]),
         (["--gpus", "0", "--precision", "fp16"], ["--precision fp16", "GPU"]),
         (["--precision", "half"], ["--precision", "'half'", "fp16, bf16, fp32, auto"]),
         (["--max-tokens", "0"], ["--max-tokens", "'0'", "whole number above 0"]),
         (["--nodes", "2"], ["--nodes 2", "--master-addr"]),
         (["--nodes", "2", "--node-rank", "2", "--master-addr", "x"], ["--node-rank", "'2'"]),
         (["--gpus", "2", "--cpu-processes", "2"], ["--cpu-processes", "--gpus 0"]),
-        (["--row"], ["--row needs a value"]),
         (["--arch", "realformer"], ["'--arch'", "after --"]),
         (["--gpus", "1", "--", "--update-freq", "4"], ["--update-freq", "--effective-batch"]),
         (["--gpus", "1", "--", "--save-dir=x"], ["--save-dir", "before --"]),
@@ -140,66 +134,46 @@ def test_other_scripts_can_ask_a_recipe_how_to_decode(pair, model, expected):
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(arguments, words):
-    _, result = command("en_fr", *arguments, check=False)
-    assert result.returncode == 1 and result.stdout == ""
-    assert len(result.stderr.splitlines()) == 1, result.stderr
-    assert all(word in result.stderr for word in words), result.stderr
-
-
-def test_missing_data_is_named(tmp_path):
-    result = run(SCRIPTS["en_de"], "--data", tmp_path, "--gpus", 1, check=False)
-    assert result.returncode == 1 and len(result.stderr.splitlines()) == 1
-    assert f"--data '{tmp_path}': no dict.en.txt there" in result.stderr
-
-
-@pytest.fixture
-def dictionaries(tmp_path):
-    """All that a script looks at before it asks fairseq."""
-    data = tmp_path / "data-bin"
-    data.mkdir()
-    for lang in ("en", "fr"):
-        (data / f"dict.{lang}.txt").touch()
-    return data
-
-
-def test_a_missing_plugin_is_named(dictionaries, tmp_path):
-    shutil.copytree(PROJECT / "scripts", tmp_path / "scripts")
-    script = tmp_path / "scripts/train_wmt14_en_fr.sh"
-    result = run(script, "--data", dictionaries, "--gpus", 0, check=False)
-    assert result.returncode == 1 and len(result.stderr.splitlines()) == 1
-    assert f"'{tmp_path}/realformer_fairseq': this project's fairseq plugin" in result.stderr
-
-
-def test_a_folder_where_another_training_is_at_work_is_refused(dictionaries, tmp_path):
-    lock = lock_save_dir(str(tmp_path))
-    arguments = ["--data", dictionaries, "--save-dir", tmp_path, "--gpus", 0]
-    result = run(SCRIPTS["en_fr"], *arguments, check=False)
-    lock.close()
-    assert result.returncode == 1 and len(result.stderr.splitlines()) == 1
-    assert f"--save-dir '{tmp_path}': another training" in result.stderr
-    assert not (tmp_path / "train.log").exists()
+    error = fails(SCRIPTS["en_fr"], "--dry-run", "--data", "/no/such", *arguments)
+    assert all(word in error for word in words), error
 
 
 @pytest.mark.parametrize("variable", ["WORLD_SIZE", "SLURM_LOCALID"])
 def test_a_script_for_each_process_is_refused(variable):
     """Under torchrun, or srun with a task for each GPU: as many independent trainings."""
-    result = run(SCRIPTS["en_fr"], "--dry-run", env={**os.environ, variable: "2"}, check=False)
-    assert result.returncode == 1 and "once on a machine" in result.stderr
+    error = fails(SCRIPTS["en_fr"], "--dry-run", env={**os.environ, variable: "2"})
+    assert "once on a machine" in error
+
+
+def test_what_is_not_there_or_in_use_is_named_before_anything_is_done(tmp_path):
+    data, script = tmp_path / "data-bin", shutil.copytree(PROJECT / "scripts", tmp_path / "scripts")
+    script /= "train_wmt14_en_fr.sh"
+    arguments = ["--data", data, "--save-dir", tmp_path, "--gpus", 0]
+    assert f"--data '{data}': no dict.en.txt there" in fails(script, *arguments)
+    data.mkdir()
+    for lang in ("en", "fr"):
+        (data / f"dict.{lang}.txt").touch()
+    plugin = f"'{tmp_path}/realformer_fairseq': this project's fairseq plugin"
+    assert plugin in fails(script, *arguments)
+    with lock_save_dir(str(tmp_path)):
+        env = {**os.environ, "LOCK_PATIENCE": "0.1"}
+        error = fails(SCRIPTS["en_fr"], *arguments, env=env)
+    assert f"--save-dir '{tmp_path}': another training" in error
+    assert not (tmp_path / "train.log").exists()
 
 
 def test_what_is_not_the_recipe_is_said():
+    """Options after the dashes come last; another schedule replaces the recipe's."""
     options = ["--gpus", 1, "--effective-batch", 16000, "--epochs", 3, "--precision", "bf16"]
+    options += ["--model", "admin", "--", "--lr", "1e-4", "--lr-scheduler=polynomial_decay"]
     words, result = command("en_fr", *options)
-    assert result.stderr.count("NOT THE RECIPE") == 2
-    assert "16000 tokens an update instead of 640000" in result.stderr
+    for said in ("16000 tokens an update", "3 epochs", "--lr-scheduler polynomial_decay"):
+        assert f"NOT THE RECIPE: {said} instead of" in result.stderr
     assert (value(words, "--update-freq"), value(words, "--max-epoch")) == ("2", "3")
     assert words[0] == "fairseq-train" and "--bf16" in words and "--fp16" not in words
-    assert value(words, "--distributed-world-size") == "1"
-
-
-def test_options_after_the_dashes_come_last():
-    words, _ = command("en_fr", "--gpus", 1, "--", "--lr", "1e-4", "--total-num-update", 7)
-    assert words[-6:-2] == ["--lr", "1e-4", "--total-num-update", "7"]
+    end = ["--total-num-update", "COUNTED_FROM_THE_DATA", *options[-3:]]
+    assert words[-7:] == [*end, "--distributed-world-size", "1"]
+    assert "--warmup-init-lr" not in words
 
 
 def configuration(prepared, *further):
@@ -222,6 +196,13 @@ def test_updates_are_counted_as_fairseq_does(prepared, trained):
     assert found["checkpoint_bytes"] == 12 * found["parameters"]
     assert 0 < size - found["checkpoint_bytes"] < 250_000  # names, settings, alignment
 
+    for flag in ("--fp16", "--bf16", "--memory-efficient-fp16", "--memory-efficient-bf16"):
+        cfg = configuration(prepared, "--max-epoch", 7, flag)
+        cfg.common.tpu = cfg.common.bf16  # which is what fairseq itself makes of it
+        assert plan(cfg) == found, flag
+    with pytest.raises(UserError, match="--max-epoch"):
+        plan(configuration(prepared))
+
 
 @pytest.mark.parametrize(
     "batches, gpus, update_freq, updates",
@@ -231,91 +212,73 @@ def test_rests_of_an_epoch_are_updates(batches, gpus, update_freq, updates):
     assert updates_an_epoch(batches, gpus, update_freq) == updates
 
 
-def test_no_plan_without_an_end(prepared):
-    with pytest.raises(UserError, match="--max-epoch"):
-        plan(configuration(prepared))
-
-
-def train(prepared, folder, *arguments, further=(), **options):
-    return run(
-        *[SCRIPTS["en_fr"], "--data", prepared / "data-bin", "--save-dir", folder, "--gpus", 0],
-        *["--max-tokens", 300, *arguments, "--", *SMALL, *further],
-        **options,
-    )
+def train_command(prepared, folder, *arguments):
+    """A training of 0.05 million parameters, with 300 tokens on each process."""
+    command = [SCRIPTS["en_fr"], "--data", prepared / "data-bin", "--save-dir", folder]
+    return [*command, "--gpus", 0, "--max-tokens", 300, *arguments, "--", *SMALL]
 
 
 def test_a_training_from_start_to_end(prepared, tmp_path):
     """What it said beforehand is what it did."""
     folder = tmp_path / "my training"
-    result = train(prepared, folder, "--effective-batch", 1200, "--epochs", 2)
+    options = ["--effective-batch", 1200, "--epochs", 2, "--precision", "bf16"]
+    result = run(*train_command(prepared, folder, *options), timeout=600)
     updates = int(re.search(r"(\d+) in all", result.stderr)[1])
     found = losses(result.stdout)
     assert max(found) == updates
     assert f"--total-num-update {updates}" in result.stdout
     last = next(line for line in result.stdout.splitlines() if f"num_updates={updates}," in line)
     assert " lr=0," in last
-    log = (folder / "train.log").read_text()
-    assert losses(log) == found
+    assert losses((folder / "train.log").read_text()) == found
     names = {path.name for path in folder.iterdir()}
     assert {"checkpoint1.pt", "checkpoint2.pt", "checkpoint_last.pt", "tensorboard"} <= names
-    sizes = [path.stat().st_size for path in folder.glob("*.pt")]
     said = float(re.search(r"29 checkpoints x ([\d.]+) GB", result.stderr)[1]) * 1e9
-    assert all(abs(size - said) < 250_000 for size in sizes)
-
-
-@pytest.mark.slow
-def test_two_processes_train_like_one(prepared, tmp_path):
-    """Same losses and parameters as one process with twice the update-freq."""
-    batch = ["--effective-batch", 1200, "--epochs", 1]
-    one = train(prepared, tmp_path / "one", *batch)
-    two = train(prepared, tmp_path / "two", *batch, "--cpu-processes", 2)
-    assert "--update-freq 4" in one.stderr and "--update-freq 2" in two.stderr
-    first, second = losses(one.stdout), losses(two.stdout)
-    assert len(first) > 2 and second == pytest.approx(first, abs=2e-3)
-    states = [
-        torch.load(tmp_path / name / "checkpoint_last.pt", weights_only=True)["model"]
-        for name in ("one", "two")
-    ]
-    for name, tensor in states[0].items():
-        torch.testing.assert_close(states[1][name], tensor, atol=1e-4, rtol=1e-3)
+    assert all(abs(path.stat().st_size - said) < 250_000 for path in folder.glob("*.pt"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("processes, number", [(1, signal.SIGTERM), (2, signal.SIGUSR1)])
 def test_told_to_stop_the_script_saves_and_goes_on_later(prepared, tmp_path, processes, number):
     """The signal goes to every process, as Slurm does it: launcher, ranks, and log."""
-    script = [SCRIPTS["en_fr"], "--data", prepared / "data-bin", "--save-dir", tmp_path]
-    script += ["--gpus", 0, "--cpu-processes", processes, "--max-tokens", 300]
-    script += ["--effective-batch", 600, "--epochs", 2000, "--", *SMALL]
-    log = tmp_path / "train.log"
+    options = ["--cpu-processes", processes, "--effective-batch", 600, "--epochs", 2000]
+    command = [str(word) for word in train_command(prepared, tmp_path, *options)]
+
+    def logged(pattern):
+        log = tmp_path / "train.log"
+        return re.findall(pattern, log.read_text()) if log.exists() else []
+
     for start in (1, 2):
-        training = subprocess.Popen([str(word) for word in script], start_new_session=True)
+        training = subprocess.Popen(command, start_new_session=True)
         try:
-            goal = f"num_updates={start * 20},"
-            wait_for(lambda goal=goal: log.exists() and goal in log.read_text(), training)
+            wait_for(lambda start=start: logged(f"num_updates={start * 20},"), training)
             os.killpg(training.pid, number)
             assert training.wait(120) == 128 + number
         finally:
-            training.kill()
-        wait_for(lambda: "ending with exit code" in log.read_text())
-        ends = re.findall(
-            r"saved after (\d+) updates, ending with exit code (\d+)", log.read_text()
-        )
-        assert len(ends) == start and int(ends[-1][1]) == 128 + number
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(training.pid, signal.SIGKILL)
+            training.wait()
+        ends = wait_for(lambda start=start: logged(SAVED)[start - 1 :])
+        assert len(ends) == 1 and int(ends[0][1]) == 128 + number
         state = torch.load(tmp_path / "checkpoint_last.pt", weights_only=True)
-        assert state["optimizer_history"][-1]["num_updates"] == int(ends[-1][0])
-    assert f"@ {ends[0][0]} updates" in log.read_text()
+        assert state["optimizer_history"][-1]["num_updates"] == int(ends[0][0])
+    assert logged(f"@ {logged(SAVED)[0][0]} updates")
+
+
+SAVED = r"saved after (\d+) updates, ending with exit code (\d+)"
 
 
 def wait_for(condition, process=None, seconds=240):
+    """What the condition gives, once it is something."""
     end = time.monotonic() + seconds
-    while not condition():
+    while not (found := condition()):
         assert time.monotonic() < end and (process is None or process.poll() is None)
         time.sleep(0.2)
+    return found
 
 
 SRUN = """#!/bin/sh
 [ "$1" = --kill-on-bad-exit=0 ] && shift
+echo "cores $SRUN_CPUS_PER_TASK" >&2
 SLURM_NODEID=1 "$@"
 exit "$STATUS"
 """
@@ -340,18 +303,13 @@ def test_slurm_starts_the_script_on_each_machine(tmp_path, status, requeued):
         "SLURM_JOB_ID": "41007",
         "SLURM_JOB_NODELIST": "n[1-2]",
         "SLURM_JOB_NUM_NODES": "2",
+        "SLURM_CPUS_PER_TASK": "32",
     }
     arguments = ["--row", "60-12", "--gpus", 8, "--dry-run", "--data", "/none", "--", "--seed", 3]
     sbatch = PROJECT / "scripts/slurm/train.sbatch"
     result = run(sbatch, SCRIPTS["en_fr"], *arguments, env=environment, check=False)
-    assert result.returncode == status
+    assert result.returncode == status and "cores 32" in result.stderr
     words = shlex.split(result.stdout)
-    expected = {
-        "--nnodes": "2",
-        "--node-rank": "1",
-        "--master-addr": "first",
-        "--update-freq": "16",
-    }
-    expected["--master-port"] = "21007"
-    assert {flag: value(words, flag) for flag in expected} == expected
+    flags = ["--nnodes", "--node-rank", "--master-addr", "--update-freq", "--master-port"]
+    assert [value(words, flag) for flag in flags] == ["2", "1", "first", "16", "21007"]
     assert ("scontrol requeue 41007" in (tmp_path / "calls").read_text()) == requeued

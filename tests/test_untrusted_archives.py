@@ -14,9 +14,10 @@ from debian_corpus.documents import read_catalogues
 from debian_corpus.sources import Source
 from hostile_files import KINDS, contents, hostile_tar
 from nasty_lines import COMMANDS_AND_SPACES
-from project_command_line import UserError
 from wmt14_corpus import archives, extraction
 from wmt14_corpus.recipe import RECIPES, Archive, Recipe, load_recipe
+
+from realformer_runtime.command_line import UserError
 
 DEBIAN = "http://a/debian"
 INDEX = "Package: a\nVersion: ../../x\nArchitecture: all\nSize: 1\nSHA256: 0\n\n"

@@ -1,24 +1,24 @@
 """Steps of the WMT'14 preparation on their own: cleaning, unpacking, downloads, dictionaries."""
 
-import fcntl
 import gzip
 import io
 import json
 import os
-import pty
-import struct
+import re
 import subprocess
 import sys
-import termios
-import threading
-import time
+from unittest import mock
 
 import pytest
-from project_command_line import UserError
+from conftest import PROJECT
 from wmt14_archives import build, served, sgm, tar
 from wmt14_corpus import __main__ as steps
-from wmt14_corpus import archives, cleaning, dictionary_check, download, extraction, progress
+from wmt14_corpus import archives, cleaning, dictionary_check, download, extraction, progress, step
 from wmt14_corpus.recipe import RECIPES, load_recipe
+
+from realformer_runtime.command_line import UserError
+
+# --- cleaning: what clean-corpus-n.perl -ratio 1.5 ... 1 250 does ---
 
 
 def cleaned(*pairs):
@@ -30,37 +30,22 @@ def words(count):
     return " ".join("w" * count)
 
 
-# --- cleaning: what clean-corpus-n.perl -ratio 1.5 ... 1 250 does ---
+KEPT = [(2, 3), (3, 2), (4, 6), (250, 250), (250, 167), (1, 1)]
+DROPPED = [(0, 1), (1, 0), (0, 0), (1, 2), (2, 1), (3, 5), (251, 251), (250, 166)]
 
 
-@pytest.mark.parametrize("first, second", [(2, 3), (3, 2), (4, 6), (250, 250), (250, 167), (1, 1)])
-def test_pairs_within_the_limits_are_kept(first, second):
-    pair = words(first), words(second)
-    assert cleaned(pair) == [pair]
-
-
-@pytest.mark.parametrize(
-    "first, second", [(0, 1), (1, 0), (0, 0), (1, 2), (2, 1), (3, 5), (251, 251), (250, 166)]
-)
-def test_pairs_outside_the_limits_are_dropped(first, second):
-    assert cleaned((words(first), words(second))) == [None]
+@pytest.mark.parametrize("counts", KEPT + DROPPED)
+def test_limits_of_length_and_ratio(counts):
+    pair = tuple(map(words, counts))
+    assert cleaned(pair) == [pair if counts in KEPT else None]
 
 
 def test_reasons_are_counted():
     cleaner = cleaning.PairCleaner()
     for pair in [("a", ""), ("a", "b"), ("a b", "c"), (words(251), "a"), ("a", "x" * 1001)]:
         cleaner.clean(*pair)
-    assert cleaner.pairs == 5
-    assert dict(cleaner.dropped) == {
-        "empty": 1,
-        "ratio over 1.5": 1,
-        "over 250 tokens": 1,
-        "token over 1000 characters": 1,
-    }
-
-
-def test_long_tokens_are_counted_in_characters():
-    assert cleaned(("é" * 1000, "a"), ("é" * 1001, "a")) == [("é" * 1000, "a"), None]
+    reasons = ["empty", "ratio over 1.5", "over 250 tokens", "token over 1000 characters"]
+    assert cleaner.pairs == 5 and dict(cleaner.dropped) == dict.fromkeys(reasons, 1)
 
 
 PERL_SPACES = [0x9, 0xB, 0xC, 0xD, 0x20, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B)]
@@ -72,60 +57,54 @@ def test_white_space_is_perls():
     spaces = [char for char in map(chr, range(0x110000)) if cleaning.SPACES.fullmatch(char)]
     assert spaces == ["\t", "\n", *map(chr, PERL_SPACES[1:])]
     for char in map(chr, PERL_SPACES):
-        assert cleaned((f"{char}a {char}b{char}", "c d")) == [("a b", "c d")]
-        assert cleaned((char, "c")) == [None]
+        assert cleaned((f"{char}a {char}b{char}", "c d"), (char, "c")) == [("a b", "c d"), None]
     for char in "\x1c\x1f\u200b":
         assert cleaned((f"a{char}b", "c")) == [(f"a{char}b", "c")]
 
 
 def test_bars_are_removed_unless_the_first_pair_has_one():
-    assert cleaned(("a", "b"), ("c|d |", "e")) == [("a", "b"), ("cd", "e")]
-    assert cleaned(("a", "b"), ("|", "e")) == [("a", "b"), None]
+    """Tokens, and factors, are counted in characters."""
+    assert cleaned(("a", "b"), ("c|d |", "e"), ("|", "e")) == [("a", "b"), ("cd", "e"), None]
+    assert cleaned(("é" * 1000, "a"), ("é" * 1001, "a")) == [("é" * 1000, "a"), None]
     factored = [("a|N", "b|N"), ("c|V", "d|" + "x" * 1000), ("c|V", "d|" + "x" * 1001)]
     assert cleaned(*factored) == [*factored[:2], None]
     with pytest.raises(UserError, match="pair 2 .* blank factor: c |"):
         cleaned(("a|N", "b|N"), ("c |V", "d e"))
 
 
-def test_sides_of_different_length_are_named(tmp_path):
-    for lang, text in (("en", "a\nb\n"), ("fr", "a\n"), ("de", "a\nb\nc\n")):
-        (tmp_path / f"x.{lang}").write_text(text)
-    for lang, word in (("fr", "fewer"), ("de", "more")):
-        with pytest.raises(UserError, match=rf"x\.{lang}' has {word} lines"):
-            cleaning.clean_files([tmp_path / "x"], ("en", lang), tmp_path / "out", 2)
-        assert not (tmp_path / "out.en").exists()
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        (b"a\n", r"x\.fr' has fewer lines than"),
+        (b"a\nb\nc\n", r"x\.fr' has more lines than"),
+        (b"a\ncaf\xe9\n", r"x\.fr', line 2: not UTF-8"),
+    ],
+)
+def test_sides_that_do_not_go_together_are_named(tmp_path, text, message):
+    (tmp_path / "x.en").write_bytes(b"a\nb\n")
+    (tmp_path / "x.fr").write_bytes(text)
+    with pytest.raises(UserError, match=message):
+        cleaning.clean_files([tmp_path / "x"], ("en", "fr"), tmp_path / "out", 2)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x.en", "x.fr"]
 
 
-def test_what_others_were_left_with_is_compared(tmp_path, capfd):
+def run_step(*words):
+    with mock.patch.object(sys, "argv", ["wmt14_corpus", *map(str, words)]):
+        steps.main()
+
+
+@pytest.mark.parametrize("merges, warned", [(5, True), (6, False)])
+def test_what_others_were_left_with_is_compared(tmp_path, capfd, merges, warned):
     recipe = json.loads((RECIPES / "en-fr.json").read_text())
     recipe["cleaned"] = {"merges": 5, "train": 3}
-    path = tmp_path / "recipe.json"
-    path.write_text(json.dumps(recipe))
+    (tmp_path / "recipe.json").write_text(json.dumps(recipe))
     for lang in ("en", "fr"):
         (tmp_path / f"x.{lang}").write_text("a\nb\n")
-    for merges, warned in ((5, True), (6, False)):
-        arguments = [
-            "--recipe",
-            path,
-            "--merges",
-            merges,
-            "--lines",
-            2,
-            "--out",
-            tmp_path / "train",
-        ]
-        run_step("clean", *arguments, tmp_path / "x")
-        said = capfd.readouterr().err
-        assert "train: 2 of 2 pairs kept" in said
-        assert ("others were left with 3 pairs" in said) == warned
-
-
-def run_step(*arguments):
-    argv, sys.argv = sys.argv, ["wmt14_corpus", *map(str, arguments)]
-    try:
-        steps.main()
-    finally:
-        sys.argv = argv
+    options = ["--recipe", tmp_path / "recipe.json", "--merges", merges, "--lines", 2]
+    run_step("clean", *options, "--out", tmp_path / "train", tmp_path / "x")
+    said = capfd.readouterr().err
+    assert "train: 2 of 2 pairs kept" in said
+    assert ("others were left with 3 pairs" in said) == warned
 
 
 # --- unpacking ---
@@ -145,16 +124,6 @@ def test_lines_end_at_line_feeds_and_bad_bytes_are_replaced(capfd):
     assert "x.tgz: 'm': 1 lines are not UTF-8, the first is 3" in capfd.readouterr().err
 
 
-@pytest.mark.parametrize("n, sizes", [(3, [4, 1, 1, 5]), (5, [10, 10]), (100, [99, 1])])
-def test_every_nth_line_counts_over_all_corpora(n, sizes):
-    held_out, before = [], 0
-    for size in sizes:
-        every = extraction.EveryNth(n, before)
-        held_out += [before + i for i in range(1, size + 1) if every.holds_out(i)]
-        before += size
-    assert held_out == list(range(n, sum(sizes) + 1, n))
-
-
 def unpacked(archive, *wanted):
     return {name: stream.read() for name, stream in extraction.members(archive, {*wanted}, "x")}
 
@@ -168,12 +137,41 @@ def test_members_are_found_and_unpacked(tmp_path, compress):
         unpacked(archive, "x/b")
 
 
-@pytest.mark.parametrize("pair, corpus", [("en-de", 0), ("en-fr", 4)])
+PAIRS = {"en-fr": 40_842_333, "en-de": 4_590_101, "en-de-icml17": 4_520_620}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_real_recipes_are_complete_and_are_followed(tmp_path, name):
+    """All published sums are there, and the numbers of lines add up to those of public logs. Every
+    n-th line, counted over all corpora, is for validation."""
+    recipe = load_recipe(RECIPES / f"{name}.json")
+    assert sum(corpus.lines for corpus in recipe.training) == PAIRS[name]
+    assert recipe.test.lines == 3003
+    assert recipe.valid_every == (1333 if name == "en-fr" else 100)
+    for archive in recipe.archives.values():
+        assert archive.md5 or (len(archive.sha256) == 64 and archive.bytes > 10**7)
+        assert all(url.endswith(archive.name) for url in archive.urls)
+
+    corpora = [corpus.name for corpus in recipe.training]
+    sizes = {corpus: 20 + number for number, corpus in enumerate(corpora)}
+    path, raw = build(name, tmp_path, sizes, lambda recipe: recipe.update(valid_every=7))
+    recipe, out = load_recipe(path), tmp_path / "out"
+    out.mkdir()
+    archives.have_archives(recipe, archives.Store(tmp_path, out / "record.json", mine=True))
+    extraction.extract_all(recipe, tmp_path, out)
+    for lang, whole in raw.items():
+        splits = {"valid": whole[6::7], "train": [line for i, line in enumerate(whole, 1) if i % 7]}
+        for split, expected in splits.items():
+            files = [out / f"{split}.{corpus}.{lang}" for corpus in corpora]
+            text = "".join(file.read_bytes().decode() for file in files)
+            assert text == "".join(f"{line}\n" for line in expected)
+
+
+@pytest.mark.parametrize("pair, corpus", [("en-de", "europarl-v7"), ("en-fr", "giga-fren")])
 def test_damage_is_noticed_wherever_it_is(tmp_path, pair, corpus):
     """Cut at many places, in a compressed archive and in one that holds compressed files."""
-    recipe = load_recipe(build(pair, tmp_path, [60] * 5)[0])
-    corpus = recipe.training[corpus]
-    archive, out = tmp_path / corpus.archive, tmp_path / "out"
+    recipe = load_recipe(build(pair, tmp_path, {corpus: 60})[0])
+    archive, out = tmp_path / recipe.training[0].archive, tmp_path / "out"
     out.mkdir()
     content = archive.read_bytes()
     # Behind the last member of a plain archive there is nothing to miss.
@@ -181,54 +179,30 @@ def test_damage_is_noticed_wherever_it_is(tmp_path, pair, corpus):
     for size in {*range(0, end, end // 25), end - 1}:
         archive.write_bytes(content[:size])
         with pytest.raises(UserError, match=rf"{archive.name}: (damaged or truncated|no member)"):
-            extraction.extract_all(one_corpus(recipe, corpus), tmp_path, out)
+            extraction.extract_all(recipe, tmp_path, out)
         assert not list(out.glob("*.lines"))
 
 
-def one_corpus(recipe, corpus):
-    return type(recipe)(**{**vars(recipe), "training": (corpus,)})
-
-
-@pytest.mark.parametrize("are", ["published", "recalled"])
-def test_expected_counts(tmp_path, capfd, are):
-    path, _ = build("en-de", tmp_path, [20, 20, 20])
-    content = json.loads(path.read_text())
-    content["training"][1].update(lines=21, lines_are=are)
-    path.write_text(json.dumps(content))
+def test_unexpected_numbers_of_lines_are_named(tmp_path, capfd):
+    """A warning, where the number is only recalled."""
     (tmp_path / "out").mkdir()
-    message = f"commoncrawl.de-en.en' has 20 lines, 21 are {are}"
-    if are == "published":
-        with pytest.raises(UserError, match=message):
-            extraction.extract_all(load_recipe(path), tmp_path, tmp_path / "out")
-    else:
-        extraction.extract_all(load_recipe(path), tmp_path, tmp_path / "out")
-        assert f"warning: {tmp_path}" in (said := capfd.readouterr().err) and message in said
 
+    def extract(lines_are, sides=None):
+        def change(recipe):
+            recipe["training"][0].update(lines=21, lines_are=lines_are)
 
-def test_unequal_sides_are_named(tmp_path):
-    path, _ = build("en-de", tmp_path, [20, 20, 20])
-    recipe = load_recipe(path)
-    names = recipe.training[0].members
-    content = {names["en"]: b"a\nb\n", names["de"]: b"a\n"}
-    (tmp_path / recipe.training[0].archive).write_bytes(tar(content, True))
-    (tmp_path / "out").mkdir()
-    with pytest.raises(UserError, match=r"en' has 2 lines, but '.*de' has 1 lines"):
+        recipe = load_recipe(build("en-de", tmp_path, {"europarl-v7": 20}, change)[0])
+        if sides:
+            content = dict(zip(recipe.training[0].members.values(), sides))
+            (tmp_path / recipe.training[0].archive).write_bytes(tar(content, True))
         extraction.extract_all(recipe, tmp_path, tmp_path / "out")
 
-
-def test_real_recipes_are_complete():
-    """All published sums are there, and the numbers of lines add up to those of public logs."""
-    totals = {"en-fr": 40_842_333, "en-de": 4_590_101, "en-de-icml17": 4_520_620}
-    for name, total in totals.items():
-        recipe = load_recipe(RECIPES / f"{name}.json")
-        assert sum(corpus.lines for corpus in recipe.training) == total
-        assert recipe.test.lines == 3003
-        for archive in recipe.archives.values():
-            assert archive.md5 or (len(archive.sha256) == 64 and archive.bytes > 10**7)
-            assert all(url.endswith(archive.name) for url in archive.urls)
-    recipe = load_recipe(RECIPES / "en-fr.json")
-    assert [corpus.name for corpus in recipe.training][-1] == "giga-fren"
-    assert recipe.valid_every == 1333 and load_recipe(RECIPES / "en-de.json").valid_every == 100
+    with pytest.raises(UserError, match="de-en.en' has 20 lines, 21 are published"):
+        extract("published")
+    with pytest.raises(UserError, match="en' has 2 lines, but '.*de' has 1 lines"):
+        extract("recalled", [b"a\nb\n", b"a\n"])
+    extract("recalled")
+    assert re.search(r"warning: .*en' has 20 lines, 21 are recalled", capfd.readouterr().err)
 
 
 # --- downloads ---
@@ -241,121 +215,96 @@ def server(tmp_path):
         yield server
 
 
-@pytest.fixture(autouse=True)
-def no_proxy(monkeypatch):
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-
-
 def ranges(server):
     return [wanted for _, wanted in server.requests]
 
 
-def fetch(server, tmp_path, tries=3, pause=0.001, name="a.tgz"):
-    part = tmp_path / "a.part"
-    url = download.download([f"{server.url}/{name}"], part, download.Patience(tries, pause))
-    assert url.startswith(server.url)
+def fetch(server, tries=3, pause=0.001, names=("a.tgz",)):
+    part = server.folder / "a.part"
+    urls = [f"{server.url}/{name}" for name in names]
+    assert download.download(urls, part, tries, pause) == urls[-1]
     return part.read_bytes()
 
 
-def test_broken_connections_are_continued(server, tmp_path):
-    """More breaks than tries, but each with some progress."""
-    server.faults["a.tgz"] = [-100, -200, -300, -400, -500]
-    assert fetch(server, tmp_path) == (tmp_path / "a.tgz").read_bytes()
-    starts = [None, 100, 300, 600, 1000, 1500]
-    assert ranges(server) == [start and f"bytes={start}-" for start in starts]
-
-
-def test_file_that_changed_meanwhile_is_fetched_anew(server, tmp_path):
+def break_after_100(server):
     server.faults["a.tgz"] = [-100]
     with pytest.raises(UserError, match="given up after 1 tries: ended after 100 of 2560 bytes"):
-        fetch(server, tmp_path, tries=1)
-    (tmp_path / "a.tgz").write_bytes(b"other" * 1000)
-    assert fetch(server, tmp_path) == b"other" * 1000
+        fetch(server, tries=1)
+
+
+def test_broken_connections_are_continued(server):
+    """More breaks than tries, but each with some progress. What is whole is not fetched again."""
+    server.faults["a.tgz"] = [-100, -200, -300, -400, -500]
+    assert fetch(server) == (server.folder / "a.tgz").read_bytes()
+    starts = [None, 100, 300, 600, 1000, 1500]
+    assert ranges(server) == [start and f"bytes={start}-" for start in starts]
+    fetch(server)
+    assert len(server.requests) == len(starts)
+
+
+def test_file_that_changed_meanwhile_is_fetched_anew(server):
+    break_after_100(server)
+    (server.folder / "a.tgz").write_bytes(b"other" * 1000)
+    assert fetch(server) == b"other" * 1000
     assert ranges(server) == [None, "bytes=100-"]
 
 
-def test_complete_part_is_not_fetched_again(server, tmp_path):
-    fetch(server, tmp_path)
-    fetch(server, tmp_path)
-    assert len(server.requests) == 1
-
-
-def test_part_that_is_longer_than_the_file_is_fetched_anew(server, tmp_path):
-    server.faults["a.tgz"] = [-100]
-    with pytest.raises(UserError):
-        fetch(server, tmp_path, tries=1)
-    with open(tmp_path / "a.part", "ab") as part:
+def test_part_that_is_longer_than_the_file_is_fetched_anew(server):
+    break_after_100(server)
+    with open(server.folder / "a.part", "ab") as part:
         part.write(b"x" * 5000)
     server.faults["a.tgz"] = [416]
-    assert fetch(server, tmp_path) == (tmp_path / "a.tgz").read_bytes()
+    assert fetch(server) == (server.folder / "a.tgz").read_bytes()
     assert ranges(server) == [None, "bytes=5100-", None]
 
 
-def test_pauses_double(server, tmp_path, monkeypatch):
+def test_pauses_double(server, monkeypatch):
     pauses = []
     monkeypatch.setattr(download.time, "sleep", pauses.append)
     server.faults["a.tgz"] = [503, 500, 429]
-    fetch(server, tmp_path, tries=4, pause=2)
+    fetch(server, tries=4, pause=2)
     assert pauses == [2, 4, 8]
 
 
-def test_refused_connections_are_given_up(tmp_path):
+def test_dead_addresses_are_given_up(server):
     with pytest.raises(UserError, match=r"http://127.0.0.1:9/a: given up after 2 tries: .*refused"):
-        download.download(["http://127.0.0.1:9/a"], tmp_path / "a", download.Patience(2, 0.001))
-
-
-def test_second_address_is_used_if_the_first_is_dead(server, tmp_path):
-    urls = [f"{server.url}/missing", f"{server.url}/a.tgz"]
-    assert download.download(urls, tmp_path / "b", download.Patience(3, 0.001)) == urls[1]
+        download.download(["http://127.0.0.1:9/a"], server.folder, 2, 0.001)
+    fetch(server, names=("missing", "a.tgz"))
     assert len(server.requests) == 2
-
-
-def test_one_download_waits_for_another(tmp_path, capfd):
-    order = []
-
-    def second():
-        with download.only_one(tmp_path):
-            order.append("second")
-
-    with download.only_one(tmp_path):
-        thread = threading.Thread(target=second)
-        thread.start()
-        thread.join(0.2)
-        order.append("first")
-    thread.join(5)
-    assert order == ["first", "second"]
-    assert "waiting for another download" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("key, value", [("sha256", "0" * 64), ("bytes", 1), ("md5", "0" * 32)])
 def test_wrong_content_is_refused_and_not_kept(server, tmp_path, key, value):
-    path, _ = build("en-de", tmp_path, [20, 20, 20])
-    content = json.loads(path.read_text())
-    content["archives"][0][key] = value
-    path.write_text(json.dumps(content))
+    def change(recipe):
+        recipe["archives"][0][key] = value
+
+    path, _ = build("en-de", tmp_path, {"europarl-v7": 20}, change)
     store = archives.Store(tmp_path / "out", tmp_path / "record.json", mirror=server.url)
     store.folder.mkdir()
-    name = content["archives"][0]["name"]
-    with pytest.raises(UserError, match=rf"http://.*{name}: {key} \w+ instead of {value}"):
+    with pytest.raises(UserError, match=rf"http://.*v7.tgz: {key} \w+ instead of {value}"):
         archives.have_archives(load_recipe(path), store)
-    assert not list(store.folder.glob("training-parallel-europarl*"))
+    assert not list(store.folder.iterdir())
 
 
 def test_unknown_sums_are_recorded_on_first_sight(tmp_path, capfd):
-    path, _ = build("en-de", tmp_path, [20, 20, 20])
-    content = json.loads(path.read_text())
-    del content["archives"][-1]["md5"]
-    path.write_text(json.dumps(content))
+    def change(recipe):
+        del recipe["archives"][-1]["md5"]
+
+    path, _ = build("en-de", tmp_path, {"europarl-v7": 20}, change)
     store = archives.Store(tmp_path, tmp_path / "record.json", mine=True)
-    hashes = archives.have_archives(load_recipe(path), store)
-    assert f"sha256 {hashes['test-full.tgz']} recorded" in capfd.readouterr().err
-    assert json.loads(store.record.read_text())["test-full.tgz"]["sha256"] in hashes.values()
+    sha256 = archives.have_archives(load_recipe(path), store)["test-full.tgz"]
+    assert f"sha256 {sha256} recorded" in capfd.readouterr().err
+    assert json.loads(store.record.read_text())["test-full.tgz"]["sha256"] == sha256
     (tmp_path / "test-full.tgz").write_bytes(b"other")
-    with pytest.raises(UserError, match=f"but was {hashes['test-full.tgz']} before"):
+    with pytest.raises(UserError, match=f"but was {sha256} before .*record.json"):
         archives.have_archives(load_recipe(path), store)
+    (tmp_path / "test-full.tgz").unlink()
+    with pytest.raises(UserError, match="--corpora '.*': no test-full.tgz there"):
+        archives.have_archives(load_recipe(path), store)
+    assert archives.have_archives(load_recipe(path), store, True)["test-full.tgz"] == sha256
 
 
-# --- dictionary, codes, progress ---
+# --- dictionary, codes, progress, and the script's end ---
 
 
 def test_dictionaries_that_do_not_fit_are_refused(tmp_path):
@@ -366,16 +315,22 @@ def test_dictionaries_that_do_not_fit_are_refused(tmp_path):
     text.write_text("a b@@ a c\n")
     with pytest.raises(UserError, match=r"25.0% of the tokens .* \(at most 1%\)"):
         dictionary_check.check_fit(dictionary, [text])
-    dictionary.write_text("a 5\nb\n")
-    with pytest.raises(UserError, match="line 2: not a token and its count"):
-        dictionary_check.check_fit(dictionary, [text])
 
 
-@pytest.mark.parametrize("text, word", [("", "no merges"), ("#version: 0.2\nabc\n", "line 2")])
-def test_files_that_are_no_codes_are_refused(tmp_path, text, word):
-    (tmp_path / "code").write_text(text)
-    with pytest.raises(UserError, match=word):
-        dictionary_check.check_codes(tmp_path / "code")
+@pytest.mark.parametrize(
+    "flag, content, message",
+    [
+        ("--dict", b"a 5\nb\n", "--dict '.*', line 2: not a token and its count"),
+        ("--dict", b"a 5\ncaf\xe9 2\n", "--dict '.*', line 2: not UTF-8"),
+        ("--dict", b"", "--dict '.*' is empty"),
+        ("--codes", b"", "--bpe-codes .*invalid line 1"),
+        ("--codes", b"#version: 0.2\na b\nabc\n", "--bpe-codes .*invalid line 3"),
+    ],
+)
+def test_files_of_another_kind_are_refused(tmp_path, flag, content, message):
+    (tmp_path / "file").write_bytes(content)
+    with pytest.raises(UserError, match=message):
+        run_step("fit", flag, tmp_path / "file")
 
 
 def test_lines_of_progress(monkeypatch, capfd):
@@ -386,39 +341,45 @@ def test_lines_of_progress(monkeypatch, capfd):
     assert capfd.readouterr().err == "tok: 1.00M of 4.00M (25 %), 10.0k lines/s, 05:00 left\n"
 
 
-def read_terminal(terminal):
-    """What is there; nothing at the end, which Linux reports as an error."""
-    try:
-        return os.read(terminal, 10_000).decode()
-    except OSError:
-        return ""
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
 
 
 def test_one_line_on_a_terminal(monkeypatch):
     """Updated in place: carriage returns, and one line feed at the end."""
-    terminal, end = pty.openpty()
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
-    with open(end, "w", closefd=False) as stderr:
-        monkeypatch.setattr(progress.sys, "stderr", stderr)
-        with progress.Progress("tok", 4, "lines") as counter:
-            counter.advance(1)
-            time.sleep(0.2)
-            counter.advance(2)
-    os.close(end)
-    said = "".join(iter(lambda: read_terminal(terminal), ""))
-    os.close(terminal)
-    assert "\rtok: 3.00 of 4.00 (75 %), " in said
-    assert said.rstrip().count("\n") == 0
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with progress.Progress("tok", 4, "lines") as counter:
+        counter.advance(3)
+    said = sys.stderr.getvalue()
+    assert "\rtok: 3.00 of 4.00 (75 %), " in said and said.index("\n") == len(said) - 1
 
 
-def test_step_of_a_killed_script_ends(monkeypatch):
+@pytest.fixture
+def killed_script(monkeypatch):
     """A process id that was free a moment ago."""
     gone = subprocess.Popen(["true"])
     gone.wait()
     monkeypatch.setenv("STARTED_BY", str(gone.pid))
-    ended = []
-    monkeypatch.setattr(progress.os, "_exit", ended.append)
-    progress.stop_if_orphaned()
+
+
+def test_nothing_gets_its_name_once_the_script_is_gone(tmp_path, killed_script, monkeypatch):
+    monkeypatch.setattr(step.os, "_exit", sys.exit)
+    with pytest.raises(SystemExit), step.step_output(tmp_path / "file") as temporary:
+        temporary.write_text("text")
+    assert not list(tmp_path.iterdir())
     monkeypatch.delenv("STARTED_BY")
-    progress.stop_if_orphaned()
-    assert ended == [1]
+    with step.step_output(tmp_path / "file") as temporary:
+        temporary.write_text("text")
+    assert (tmp_path / "file").read_text() == "text"
+
+
+def test_a_step_ends_with_the_script_whatever_it_waits_for(killed_script):
+    command = [sys.executable, "-m", "wmt14_corpus", "count", "--label", "x", "--lines", "9"]
+    environment = {**os.environ, "PYTHONPATH": f"{PROJECT}:{PROJECT / 'data-prep'}"}
+    options = dict(env=environment, stdin=subprocess.PIPE)
+    with subprocess.Popen(command, **options) as waiting:
+        try:
+            assert waiting.wait(60) == 1
+        finally:
+            waiting.kill()

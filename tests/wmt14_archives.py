@@ -6,6 +6,7 @@ import http.server
 import io
 import itertools
 import json
+import os
 import tarfile
 import threading
 import time
@@ -14,6 +15,8 @@ from contextlib import contextmanager
 from conftest import PROJECT
 
 RECIPES = PROJECT / "data-prep/wmt14_corpus/recipes"
+# Downloads of the tests, and of the scripts that they start, go to the server below.
+os.environ["no_proxy"] = "127.0.0.1"
 
 # Lines with white space of every kind, empty ones, an entity, a reserved character, and pairs that
 # cleaning must drop: too long, too unequal.
@@ -45,18 +48,17 @@ def sentence(lang, corpus, number):
     return " ".join([*chosen, f"{corpus}-{number},", "isn't" if lang == "en" else "n'est", "it?"])
 
 
-def corpus_lines(corpus, size, languages):
-    """Pairs; a strange one every 17 lines."""
+def corpus_sides(corpus, size, languages):
+    """The lines of each language; a strange pair every 17 lines."""
     strange = itertools.cycle(STRANGE)
-    for number in range(size):
-        if number % 17 == 16:
-            yield next(strange)
-        else:
-            yield tuple(sentence(lang, corpus, number) for lang in languages)
-
-
-def text(lines):
-    return "".join(f"{line}\n" for line in lines).encode()
+    return zip(
+        *(
+            next(strange)
+            if number % 17 == 16
+            else tuple(sentence(lang, corpus, number) for lang in languages)
+            for number in range(size)
+        )
+    )
 
 
 def sgm(lang, size):
@@ -83,46 +85,44 @@ def tar(members, compress):
     return gzip.compress(raw.getvalue(), mtime=0) if compress else raw.getvalue()
 
 
-def build(pair, folder, sizes, test_size=12):
-    """Write archives and a recipe that differs from the real one in sums, sizes and counts.
+def build(pair, folder, sizes, change=lambda recipe: None):
+    """Write archives and a recipe with the corpora that ``sizes`` names and the tests' sums.
+
+    Args:
+        sizes: lines by corpus
+        change: what else is to be different in the recipe
 
     Returns:
         the path of the recipe and, by language, the lines of all training corpora in order
     """
     recipe = json.loads((RECIPES / f"{pair}.json").read_text())
+    recipe["training"] = [corpus for corpus in recipe["training"] if corpus["name"] in sizes]
+    recipe["text_bytes"], recipe["cleaned"], recipe["test"]["lines"] = 1000, {}, 12
     languages = recipe["languages"]
-    lines, contents = {lang: [] for lang in languages}, {}
-    for number, (corpus, size) in enumerate(zip(recipe["training"], sizes)):
-        sides = zip(*corpus_lines(number, size, languages))
-        members = {"training/README": b"not a corpus\n"}
-        for lang, side in zip(languages, sides):
+    sgms = {name: sgm(lang, 12) for lang, name in recipe["test"]["members"].items()}
+    contents = {"test-full.tgz": {"test-full/newstest2014-csen-src.cs.sgm": b"", **sgms}}
+    lines = {lang: [] for lang in languages}
+    for number, corpus in enumerate(recipe["training"]):
+        corpus["lines"] = sizes[corpus["name"]]
+        members = contents[corpus["archive"]] = {"training/README": b"not a corpus\n"}
+        for lang, side in zip(languages, corpus_sides(number, corpus["lines"], languages)):
             lines[lang] += side
-            name, content = corpus["members"][lang], text(side)
+            name, content = corpus["members"][lang], "".join(f"{line}\n" for line in side).encode()
             members[name] = gzip.compress(content, mtime=0) if name.endswith(".gz") else content
-        corpus["lines"] = size
-        contents[corpus["archive"]] = members
-    recipe["test"]["lines"] = test_size
-    members = {name: sgm(lang, test_size) for lang, name in recipe["test"]["members"].items()}
-    contents["test-full.tgz"] = {"test-full/newstest2014-csen-src.cs.sgm": b"", **members}
-    recipe["text_bytes"], recipe["cleaned"] = 1000, {}
-    for archive in recipe["archives"]:
-        write_archive(folder, archive, contents[archive["name"]])
+    recipe["archives"] = [entry for entry in recipe["archives"] if entry["name"] in contents]
+    for entry in recipe["archives"]:
+        content = tar(contents[entry["name"]], compress=entry["name"].endswith(".tgz"))
+        (folder / entry["name"]).write_bytes(content)
+        found = {
+            "bytes": len(content),
+            "sha256": hashlib.sha256(content).hexdigest(),
+            "md5": hashlib.md5(content).hexdigest(),
+        }
+        entry.update({key: value for key, value in found.items() if key in entry})
+    change(recipe)
     path = folder / "recipe.json"
     path.write_text(json.dumps(recipe))
     return path, lines
-
-
-def write_archive(folder, archive, members):
-    """Write a file and put its size and sum into its entry of the recipe, where there was one."""
-    content = tar(members, compress=archive["name"].endswith(".tgz"))
-    (folder / archive["name"]).write_bytes(content)
-    for key, value in (
-        ("bytes", len(content)),
-        ("sha256", hashlib.sha256(content).hexdigest()),
-        ("md5", hashlib.md5(content).hexdigest()),
-    ):
-        if key in archive:
-            archive[key] = value
 
 
 class Server(http.server.ThreadingHTTPServer):

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 
-from project_command_line import ArgumentParser, run_main
+from realformer_runtime.command_line import ArgumentParser, run_main
 
 from . import host_requirements as host
 from .apt_archive import DebianArchive, open_archive

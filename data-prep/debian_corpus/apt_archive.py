@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from project_command_line import UserError
+from realformer_runtime.command_line import UserError
 
 from .deb_members import read_members
 from .host_requirements import KEYRING

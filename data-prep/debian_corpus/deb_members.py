@@ -10,7 +10,7 @@ import subprocess
 import tarfile
 import zlib
 
-from project_command_line import UserError
+from realformer_runtime.command_line import UserError
 
 # Ten times what the largest member that is read has. Members are held in memory.
 LARGEST_MEMBER = 1 << 28  # bytes

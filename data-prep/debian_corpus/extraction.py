@@ -14,7 +14,7 @@ from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from typing import NamedTuple
 
-from project_command_line import UserError
+from realformer_runtime.command_line import UserError
 
 from .alignment import align_block_sentences
 from .apt_archive import DebianArchive

@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 
-from project_command_line import UserError
+from realformer_runtime.command_line import UserError
 
 COMMANDS = ("apt-get", "dpkg-deb")
 OS_RELEASE = "/etc/os-release"

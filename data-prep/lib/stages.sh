@@ -8,12 +8,11 @@
 
 STAGE_KEY=""
 
-# One run at a time in a folder. Children must not inherit the lock (9>&-): what a killed run
-# leaves behind would hold it.
+# One run at a time in a folder. Steps that end soon after a killed script inherit its lock, so that
+# the next run waits for them; those that would go on must not (9>&-).
 lock_folder() { # flag, folder
-  command -v flock >/dev/null || return 0
   exec 9>"$2/.lock"
-  flock -n 9 || die "$1 '$2': another run is at work there"
+  need_lock "$1 '$2': another run is at work there" 9
 }
 
 hash_text() { # text...
@@ -81,6 +80,6 @@ run_stage() { # name, output in $OUT, options in words, command...
   fi
   prepare_stage "$name" "$output" "$options"
   write_stamp "$name" begun "$output" "$options"
-  "$@" 9>&-
+  "$@"
   write_stamp "$name" complete "$output" "$options"
 }

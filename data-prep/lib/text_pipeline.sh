@@ -11,6 +11,8 @@
 # name and renamed, so what exists is complete, and a rerun goes on with what is missing.
 
 SPLITS=(train valid test)
+# The files of the stages up to bpe, without the language.
+NAMES=("${SPLITS[@]}")
 
 # Runs a command whose output becomes a file, unless the file is there.
 make_file() { # file, command...
@@ -35,10 +37,22 @@ check_same_length() { # file, file
   [[ "$first" -gt 0 ]] || die "'$1' is empty"
 }
 
-check_stage() { # folder
-  local split
-  for split in "${SPLITS[@]}"; do
-    check_same_length "$1/$split.$SOURCE_LANG" "$1/$split.$TARGET_LANG"
+check_sides() { # folder, names without the language...
+  local name
+  for name in "${@:2}"; do
+    check_same_length "$1/$name.$SOURCE_LANG" "$1/$name.$TARGET_LANG"
+  done
+}
+
+# Makes each file of a stage that is not there; it has as many lines as that of the stage before.
+make_stage() { # stage before, stage, command that is given name and language...
+  local name lang
+  mkdir -p "$OUT/$2"
+  for lang in "$SOURCE_LANG" "$TARGET_LANG"; do
+    for name in "${NAMES[@]}"; do
+      make_file "$OUT/$2/$name.$lang" "${@:3}" "$name" "$lang"
+      check_same_length "$OUT/$1/$name.$lang" "$OUT/$2/$name.$lang"
+    done
   done
 }
 
@@ -48,44 +62,24 @@ need_disk() { # MB
   [[ "$free" -ge "$1" ]] || die "--out '$OUT': needs $1 MB of disk, there are $free MB"
 }
 
-tokenize_file() { # language, file
-  python3 -m realformer_runtime.text.tokenization --lang "$1" --jobs "$JOBS" <"$2"
+# 9>&- here and below: what goes on when the script is killed must not keep its lock (stages.sh).
+tokenize_file() { # name, language, further options...
+  python3 -m realformer_runtime.text.tokenization --lang "$2" --jobs "$JOBS" "${@:3}" \
+    <"$OUT/raw/$1.$2" 9>&-
 }
 
-tokenize_corpus() {
-  local split lang
-  say "tokenising (sacremoses)"
-  mkdir -p "$OUT/tok"
-  for split in "${SPLITS[@]}"; do
-    for lang in "$SOURCE_LANG" "$TARGET_LANG"; do
-      make_file "$OUT/tok/$split.$lang" tokenize_file "$lang" "$OUT/raw/$split.$lang"
-      check_same_length "$OUT/raw/$split.$lang" "$OUT/tok/$split.$lang"
-    done
-  done
-  check_stage "$OUT/tok"
+encode_file() { # name, language
+  python3 -m realformer_runtime.text.byte_pair_encoding apply --codes "$OUT/code" --jobs "$JOBS" \
+    <"$OUT/tok/$1.$2" 9>&-
 }
 
-learn_joint_bpe() {
+learn_codes() { # options...
+  python3 -m realformer_runtime.text.byte_pair_encoding learn "$@" 9>&-
+}
+
+learn_from_text() {
   cat "$OUT/tok/train.$SOURCE_LANG" "$OUT/tok/train.$TARGET_LANG" |
-    subword-nmt learn-bpe --symbols "$BPE_MERGES" 2>"$OUT/learn-bpe.log"
-}
-
-apply_bpe() { # file
-  subword-nmt apply-bpe --codes "$OUT/code" <"$1" 2>>"$OUT/apply-bpe.log"
-}
-
-encode_corpus() {
-  local split lang
-  say "byte pair encoding, $BPE_MERGES joint merges (subword-nmt)"
-  make_file "$OUT/code" learn_joint_bpe
-  mkdir -p "$OUT/bpe"
-  for split in "${SPLITS[@]}"; do
-    for lang in "$SOURCE_LANG" "$TARGET_LANG"; do
-      make_file "$OUT/bpe/$split.$lang" apply_bpe "$OUT/tok/$split.$lang"
-      check_same_length "$OUT/tok/$split.$lang" "$OUT/bpe/$split.$lang"
-    done
-  done
-  check_stage "$OUT/bpe"
+    learn_codes --merges "$BPE_MERGES"
 }
 
 binarize_corpus() { # folder of encoded text, further options of fairseq-preprocess...
@@ -97,7 +91,7 @@ binarize_corpus() { # folder of encoded text, further options of fairseq-preproc
     fairseq-preprocess --source-lang "$SOURCE_LANG" --target-lang "$TARGET_LANG" \
       --trainpref "$text/train" --validpref "$text/valid" --testpref "$text/test" \
       --joined-dictionary --workers "$JOBS" --destdir "$making" "${@:2}" \
-      >"$OUT/preprocess.log" 2>&1 || die "fairseq-preprocess failed, see '$OUT/preprocess.log'"
+      >"$OUT/preprocess.log" 2>&1 9>&- || die "fairseq-preprocess failed, see '$OUT/preprocess.log'"
     # Where scripts/translate.sh looks for them.
     cp "$OUT/code" "$making/code"
     mv "$making" "$OUT/data-bin"
@@ -112,7 +106,7 @@ make_raw() { # options in words, command...
     rm -rf "$OUT/raw.tmp"
     mkdir "$OUT/raw.tmp"
     "$@" "$OUT/raw.tmp"
-    check_stage "$OUT/raw.tmp"
+    check_sides "$OUT/raw.tmp" "${SPLITS[@]}"
     check_options "$OUT" "$options" write
     mv "$OUT/raw.tmp" "$OUT/raw"
   fi
@@ -126,8 +120,11 @@ say_done() { # folder of encoded text
 
 # Everything after the raw text.
 prepare_from_raw() {
-  tokenize_corpus
-  encode_corpus
+  say "tokenising (sacremoses)"
+  make_stage raw tok tokenize_file
+  say "byte pair encoding, $BPE_MERGES joint merges"
+  make_file "$OUT/code" learn_from_text
+  make_stage tok bpe encode_file
   binarize_corpus "$OUT/bpe"
   say_done "$OUT/bpe"
 }

@@ -37,10 +37,14 @@ extract_archives() {
   wmt14 extract --recipe "$RECIPE" --archives "${CORPORA:-$OUT/archives}" --out "$OUT/raw"
   local lang
   for lang in "$SOURCE_LANG" "$TARGET_LANG"; do
-    part_files "$OUT/raw/valid." ".$lang"
-    make_file "$OUT/raw/valid.$lang" cat "${FILES[@]}"
+    make_file "$OUT/raw/valid.$lang" join_valid "$lang"
   done
-  check_parts raw
+  check_sides "$OUT/raw" "${NAMES[@]}"
+}
+
+join_valid() { # language
+  local files=("${PARTS[@]/#/valid.}")
+  (cd "$OUT/raw" && cat "${files[@]/%/.$1}")
 }
 
 # The disk that text and binary data of this raw text take: README, "WMT'14".
@@ -51,67 +55,37 @@ need_disk_for_text() {
   need_disk $((raw * 4 > there ? raw * 4 - there : 0))
 }
 
-tokenize_as_moses() { # language, file, options of the tokeniser...
-  local lines
-  lines="$(count_lines "$2")"
-  python3 -m realformer_runtime.text.tokenization --lang "$1" --jobs "$JOBS" --moses "${@:3}" <"$2" |
-    counted "tokenising ${2##*/}" "$lines"
-}
-
-# Sets FILES to the names that the training parts have in a stage.
-part_files() { # folder and start of the names, end of the names
-  local part
-  FILES=()
-  for part in "${PARTS[@]}"; do FILES+=("$1$part$2"); done
-}
-
-# Both sides of every part of a stage have as many lines. Sets FILES.
-check_parts() { # stage
-  local name
-  part_files train. ""
-  for name in "${FILES[@]}" valid test; do
-    check_same_length "$OUT/$1/$name.$SOURCE_LANG" "$OUT/$1/$name.$TARGET_LANG"
-  done
-}
-
-tokenize_train() { # part, language
-  local raw="$OUT/raw/train.$1.$2" tok="$OUT/tok/train.$1.$2"
-  if [[ ! -f "$tok.counts" ]]; then
-    rm -f "$tok"
-    make_file "$tok" tokenize_as_moses "$2" "$raw" --normalize-punctuation --remove-non-printing \
-      --word-counts "$tok.counts.$$.tmp"
-    mv "$tok.counts.$$.tmp" "$tok.counts"
-  fi
-  check_same_length "$raw" "$tok"
-}
-
-tokenize_held_out() { # split, language, options of the tokeniser...
-  local raw="$OUT/raw/$1.$2" tok="$OUT/tok/$1.$2"
-  make_file "$tok" tokenize_as_moses "$2" "$raw" "${@:3}"
-  check_same_length "$raw" "$tok"
+tokenize_as_moses() { # name, language
+  local options=(--moses --normalize-punctuation --remove-non-printing)
+  case "$1" in
+    train.*) options+=(--word-counts "$OUT/tok/$1.$2.counts") ;;
+    test) options=(--moses) ;; # the reference keeps its punctuation
+  esac
+  tokenize_file "$1" "$2" "${options[@]}" |
+    counted "tokenising $1.$2" "$(count_lines "$OUT/raw/$1.$2")"
 }
 
 tokenize_wmt14() {
   local part lang
   say "tokenising"
   mkdir -p "$OUT/tok"
-  rm -f "$OUT"/tok/*.tmp
-  for lang in "$SOURCE_LANG" "$TARGET_LANG"; do
-    for part in "${PARTS[@]}"; do tokenize_train "$part" "$lang"; done
-    tokenize_held_out valid "$lang" --normalize-punctuation --remove-non-printing
-    tokenize_held_out test "$lang" # the reference keeps its punctuation
+  rm -f "$OUT"/tok/{,.}*.tmp
+  for part in "${TRAIN_PARTS[@]}"; do
+    for lang in "$SOURCE_LANG" "$TARGET_LANG"; do
+      [[ -f "$OUT/tok/$part.$lang.counts" ]] || rm -f "$OUT/tok/$part.$lang"
+    done
   done
-  check_parts tok
+  make_stage raw tok tokenize_as_moses
 }
 
-learn_codes() {
-  python3 -m realformer_runtime.text.byte_pair_encoding learn --merges "$BPE_MERGES" \
-    --word-counts "$OUT"/tok/train.*.counts | counted "learning merges" "$((BPE_MERGES + 1))"
+learn_from_counts() {
+  learn_codes --merges "$BPE_MERGES" --word-counts "$OUT"/tok/train.*.counts |
+    counted "learning merges" "$((BPE_MERGES + 1))"
 }
 
 make_codes() {
   say "byte pair encoding, $BPE_MERGES joint merges"
-  make_file "$OUT/code" learn_codes
+  make_file "$OUT/code" learn_from_counts
 }
 
 copy_codes() {
@@ -119,51 +93,37 @@ copy_codes() {
   make_file "$OUT/code" cat "$CODES"
 }
 
-encode_file() { # file
-  local lines
-  lines="$(count_lines "$1")"
-  python3 -m realformer_runtime.text.byte_pair_encoding apply --codes "$OUT/code" --jobs "$JOBS" <"$1" |
-    counted "encoding ${1##*/}" "$lines"
+encode_and_count() { # name, language
+  encode_file "$1" "$2" | counted "encoding $1.$2" "$(count_lines "$OUT/tok/$1.$2")"
 }
 
 encode_wmt14() {
-  local name lang tok
   say "applying the codes"
-  mkdir -p "$OUT/bpe"
-  part_files train. ""
-  for lang in "$SOURCE_LANG" "$TARGET_LANG"; do
-    for name in "${FILES[@]}" valid test; do
-      tok="$OUT/tok/$name.$lang"
-      make_file "$OUT/bpe/$name.$lang" encode_file "$tok"
-      check_same_length "$tok" "$OUT/bpe/$name.$lang"
-    done
-  done
-  check_parts bpe
+  make_stage tok bpe encode_and_count
 }
 
 clean_split() { # split, names of its parts...
-  local split="$1" clean="$OUT/clean/$1" lines=0 name parts=()
+  local clean="$OUT/clean/$1" lines=0 name parts=()
   [[ ! -f "$clean.$SOURCE_LANG" || ! -f "$clean.$TARGET_LANG" ]] || return 0
   for name in "${@:2}"; do
     parts+=("$OUT/bpe/$name")
     lines=$((lines + $(count_lines "$OUT/bpe/$name.$SOURCE_LANG")))
   done
   wmt14 clean --recipe "$RECIPE" ${CLEAN_LIKE[@]+"${CLEAN_LIKE[@]}"} --lines "$lines" \
-    --out "$OUT/clean/$split" "${parts[@]}"
+    --out "$clean" "${parts[@]}"
 }
 
 clean_wmt14() {
   local lang
   say "dropping pairs that are too long or too unequal, from train and valid"
   mkdir -p "$OUT/clean"
-  rm -f "$OUT"/clean/*.tmp
-  part_files train. ""
-  clean_split train "${FILES[@]}"
+  rm -f "$OUT"/clean/{,.}*.tmp
+  clean_split train "${TRAIN_PARTS[@]}"
   clean_split valid valid
   for lang in "$SOURCE_LANG" "$TARGET_LANG"; do
     make_file "$OUT/clean/test.$lang" cat "$OUT/bpe/test.$lang"
   done
-  check_stage "$OUT/clean"
+  check_sides "$OUT/clean" "${SPLITS[@]}"
 }
 
 # fairseq says nothing while it works; its files hold two bytes a token and line.
@@ -176,13 +136,11 @@ watch_binarizing() {
 
 # All or nothing: what is there is not of this stage's making, or some of it is missing.
 binarize_wmt14() {
-  local watcher
   rm -rf "$OUT/data-bin"
   if [[ -n "$DICT" ]]; then wmt14 fit --dict "$DICT" "$OUT"/clean/{valid,test}.*; fi
-  watch_binarizing &
-  watcher=$!
+  watch_binarizing 9>&- &
   binarize_corpus "$OUT/clean" ${DICT:+--srcdict "$DICT"}
-  wait "$watcher"
+  wait
 }
 
 file_hash() { # file or nothing
@@ -195,7 +153,7 @@ print(*(f"{name} {version(name)}" for name in ("sacremoses", "subword-nmt")), se
 }
 
 prepare_wmt14() {
-  local inputs merges="--bpe-merges $BPE_MERGES" make_code=make_codes kept=()
+  local inputs kept=()
   use_environment
   make_folder --out "$OUT"
   lock_folder --out "$OUT"
@@ -203,10 +161,8 @@ prepare_wmt14() {
     ${CORPORA:+--corpora "$CORPORA"} ${MIRROR:+--mirror "$MIRROR"})
   mapfile -t PARTS < <(wmt14 names --recipe "$RECIPE")
   [[ ${#PARTS[@]} -gt 0 ]] || exit 1 # the reason has been said
-  CLEAN_LIKE=(--merges "$BPE_MERGES")
-  if [[ -n "$CODES" ]]; then
-    merges="--bpe-codes $(file_hash "$CODES")" make_code=copy_codes CLEAN_LIKE=()
-  fi
+  TRAIN_PARTS=("${PARTS[@]/#/train.}")
+  NAMES=("${TRAIN_PARTS[@]}" valid test)
 
   if stage_is_intact raw raw && [[ -z "$FETCH_ONLY" ]]; then
     kept=(--recorded-will-do) # once unpacked, archives may be deleted
@@ -214,15 +170,24 @@ prepare_wmt14() {
     need_disk "$(wmt14 need "${STORE[@]}" ${FETCH_ONLY:+--archives-only})"
   fi
   say "archives"
-  inputs="$(fetch_archives ${kept[@]+"${kept[@]}"} 9>&-)"
+  inputs="$(fetch_archives ${kept[@]+"${kept[@]}"})"
   if [[ -n "$FETCH_ONLY" ]]; then
     say "done: '${CORPORA:-$OUT/archives}' has them all"
-    return
+  else
+    run_stages "$inputs"
   fi
-  run_stage raw raw "recipe and archives $(hash_text "$inputs")" extract_archives
+}
+
+run_stages() { # what the raw text depends on
+  local codes=(code "--bpe-merges $BPE_MERGES" make_codes)
+  CLEAN_LIKE=(--merges "$BPE_MERGES")
+  if [[ -n "$CODES" ]]; then
+    codes=(code "--bpe-codes $(file_hash "$CODES")" copy_codes) CLEAN_LIKE=()
+  fi
+  run_stage raw raw "recipe and archives $(hash_text "$1")" extract_archives
   stage_is_intact data-bin data-bin || need_disk_for_text
   run_stage tok tok "$(tool_versions)" tokenize_wmt14
-  run_stage code code "$merges" "$make_code"
+  run_stage code "${codes[@]}"
   run_stage bpe bpe "joint" encode_wmt14
   run_stage clean clean "1 to 250 tokens, ratio 1.5" clean_wmt14
   run_stage data-bin data-bin "dictionary ${DICT:+--dict }$(file_hash "$DICT")" binarize_wmt14

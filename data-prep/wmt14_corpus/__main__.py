@@ -6,55 +6,15 @@ import os
 import sys
 from pathlib import Path
 
-from project_command_line import ArgumentParser, UserError, run_main
+from realformer_runtime.command_line import ArgumentParser, run_main, whole_number_above_0
+from realformer_runtime.text.bpe_encoding import read_codes
 
-from . import archives, cleaning, dictionary_check, download, extraction, progress
-from .recipe import RECIPES, load_recipe
+from . import archives, cleaning, dictionary_check, extraction, progress
+from .recipe import RECIPES, Recipe, load_recipe
+from .step import end_with_script
 
 # Bytes of all text and binary data, as a multiple of the raw text: README, "WMT'14".
 WORK_FACTOR = 5.0
-
-
-def main() -> None:
-    parser = ArgumentParser(description=__doc__.splitlines()[0])
-    steps = parser.add_subparsers(dest="step", required=True, parser_class=ArgumentParser)
-    for step, (_, add_arguments) in STEPS.items():
-        add_arguments(steps.add_parser(step))
-    args = parser.parse_args()
-    STEPS[args.step][0](args)
-
-
-def _recipe_argument(parser: ArgumentParser) -> None:
-    parser.add_argument("--recipe", required=True, help="name of a recipe here, or a .json file")
-
-
-def _recipe(args):
-    path = Path(args.recipe)
-    return load_recipe(path if path.suffix == ".json" else RECIPES / f"{args.recipe}.json")
-
-
-def _store_arguments(parser: ArgumentParser) -> None:
-    _recipe_argument(parser)
-    parser.add_argument("--out", type=Path, required=True, help="for archives/ and archives.json")
-    parser.add_argument("--corpora", type=Path, help="where the archives are; nothing is fetched")
-    parser.add_argument("--mirror", help="instead of the original hosts")
-    parser.add_argument("--tries", type=int, default=download.Patience.tries)
-    parser.add_argument("--retry-pause", type=float, default=download.Patience.pause)
-
-
-def _store(args) -> archives.Store:
-    return archives.Store(
-        folder=args.corpora or args.out / "archives",
-        record=args.out / "archives.json",
-        mine=args.corpora is not None,
-        mirror=args.mirror,
-        patience=download.Patience(args.tries, args.retry_pause),
-    )
-
-
-def _fetch_arguments(parser: ArgumentParser) -> None:
-    _store_arguments(parser)
-    parser.add_argument("--recorded-will-do", action="store_true")
 
 
 def fetch(args) -> None:
@@ -62,11 +22,6 @@ def fetch(args) -> None:
     recipe = _recipe(args)
     hashes = archives.have_archives(recipe, _store(args), args.recorded_will_do)
     print(recipe.what_is_read(), *(f"{name}={sha256}" for name, sha256 in hashes.items()))
-
-
-def _need_arguments(parser: ArgumentParser) -> None:
-    _store_arguments(parser)
-    parser.add_argument("--archives-only", action="store_true", help="without text and data")
 
 
 def need(args) -> None:
@@ -77,17 +32,8 @@ def need(args) -> None:
     print(int((archives.missing_bytes(recipe, store) + work) / 2**20) + 1)
 
 
-def _is_work(path: Path, out: Path) -> bool:
-    return path.is_file() and path.relative_to(out).parts[0] != "archives"
-
-
-def _extract_arguments(parser: ArgumentParser) -> None:
-    _recipe_argument(parser)
-    parser.add_argument("--archives", type=Path, required=True)
-    parser.add_argument("--out", type=Path, required=True)
-
-
 def extract(args) -> None:
+    """Unpack the archives to raw text."""
     extraction.extract_all(_recipe(args), args.archives, args.out)
 
 
@@ -96,15 +42,8 @@ def names(args) -> None:
     print(*(corpus.name for corpus in _recipe(args).training), sep="\n")
 
 
-def _clean_arguments(parser: ArgumentParser) -> None:
-    _recipe_argument(parser)
-    parser.add_argument("--merges", type=int, help="BPE merges, to compare with what others got")
-    parser.add_argument("--lines", type=int, required=True, help="pairs in all parts")
-    parser.add_argument("--out", type=Path, required=True, help="without the language")
-    parser.add_argument("parts", type=Path, nargs="+", help="without the language")
-
-
 def clean(args) -> None:
+    """Drop pairs that are empty, too long or too unequal; say how many."""
     recipe = _recipe(args)
     cleaner = cleaning.clean_files(args.parts, recipe.languages, args.out, args.lines)
     kept, name = cleaner.pairs - sum(cleaner.dropped.values()), args.out.name
@@ -115,36 +54,20 @@ def clean(args) -> None:
         print(f"warning: {name}: others were left with {expected:,} pairs", file=sys.stderr)
 
 
-def _count_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--label", required=True)
-    parser.add_argument("--lines", type=int)
-
-
 def count(args) -> None:
+    """Copy standard input to standard output; report the lines."""
     progress.copy_lines(args.label, args.lines)
 
 
-def _watch_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--label", required=True)
-    parser.add_argument("--bytes", type=int, required=True)
-    parser.add_argument("--until", type=Path, required=True, help="ends when this is there")
-    parser.add_argument("folder", type=Path)
-
-
 def watch(args) -> None:
+    """Report what fairseq-preprocess has written."""
     progress.watch_folder(args.label, args.folder, args.until, args.bytes)
-
-
-def _fit_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--codes", type=Path)
-    parser.add_argument("--dict", type=Path)
-    parser.add_argument("texts", type=Path, nargs="*")
 
 
 def fit(args) -> None:
     """Check --bpe-codes and --dict before they are used."""
     if args.codes:
-        dictionary_check.check_codes(args.codes)
+        read_codes(str(args.codes), "--bpe-codes")
     if args.dict:
         share = dictionary_check.check_fit(args.dict, args.texts)
         if args.texts:
@@ -153,23 +76,76 @@ def fit(args) -> None:
             )
 
 
+def _recipe(args) -> Recipe:
+    path = Path(args.recipe)
+    return load_recipe(path if path.suffix == ".json" else RECIPES / f"{args.recipe}.json")
+
+
+def _store(args) -> archives.Store:
+    return archives.Store(
+        folder=args.corpora or args.out / "archives",
+        record=args.out / "archives.json",
+        mine=args.corpora is not None,
+        mirror=args.mirror,
+        tries=args.tries,
+        pause=args.retry_pause,
+    )
+
+
+def _is_work(path: Path, out: Path) -> bool:
+    return path.is_file() and path.relative_to(out).parts[0] != "archives"
+
+
+STORE = "--recipe --out --corpora --mirror --tries --retry-pause"
 STEPS = {
-    "fetch": (fetch, _fetch_arguments),
-    "need": (need, _need_arguments),
-    "extract": (extract, _extract_arguments),
-    "names": (names, _recipe_argument),
-    "clean": (clean, _clean_arguments),
-    "count": (count, _count_arguments),
-    "watch": (watch, _watch_arguments),
-    "fit": (fit, _fit_arguments),
+    fetch: f"{STORE} --recorded-will-do",
+    need: f"{STORE} --archives-only",
+    extract: "--recipe --archives --out",
+    names: "--recipe",
+    clean: "--recipe --merges --lines --out parts",
+    count: "--label --lines",
+    watch: "--label --bytes --until folder",
+    fit: "--codes --dict texts",
+}
+ARGUMENTS = {
+    "--recipe": dict(required=True),
+    "--out": dict(type=Path, required=True, help="the folder, or without the language the file"),
+    "--corpora": dict(type=Path),
+    "--mirror": dict(),
+    "--tries": dict(type=whole_number_above_0, default=archives.Store.tries),
+    "--retry-pause": dict(type=float, default=archives.Store.pause),
+    "--recorded-will-do": dict(action="store_true"),
+    "--archives-only": dict(action="store_true", help="without text and data"),
+    "--archives": dict(type=Path, required=True),
+    "--merges": dict(type=whole_number_above_0, help="to compare with what others got"),
+    "--lines": dict(type=whole_number_above_0, required=True, help="that there will be"),
+    "--label": dict(required=True),
+    "--bytes": dict(type=whole_number_above_0, required=True),
+    "--until": dict(type=Path, required=True, help="ends when this is there"),
+    "--codes": dict(type=Path),
+    "--dict": dict(type=Path),
+    "folder": dict(type=Path),
+    "parts": dict(type=Path, nargs="+", help="without the language"),
+    "texts": dict(type=Path, nargs="*"),
 }
 
 
+def main() -> None:
+    parser = ArgumentParser(description=__doc__.splitlines()[0])
+    steps = parser.add_subparsers(required=True, metavar="STEP", parser_class=ArgumentParser)
+    for step, arguments in STEPS.items():
+        step_parser = steps.add_parser(step.__name__, description=step.__doc__)
+        step_parser.set_defaults(step=step)
+        for name in arguments.split():
+            step_parser.add_argument(name, **ARGUMENTS[name])
+    args = parser.parse_args()
+    args.step(args)
+
+
 def _run() -> None:
+    end_with_script()
     try:
         main()
-    except UnicodeDecodeError as error:
-        raise UserError(f"not UTF-8: {error}") from None
     except KeyboardInterrupt:
         raise KeyboardInterrupt("interrupted; start it again to go on") from None
     except BrokenPipeError:

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import sys
 import urllib.parse
 from dataclasses import dataclass
 from pathlib import Path
 
-from project_command_line import UserError
+from realformer_runtime.command_line import UserError
 
-from .download import Patience, discard, download, only_one
-from .progress import BLOCK, Progress, put_in_place
+from .download import discard, download
+from .progress import BLOCK, Progress
 from .recipe import Archive, Recipe
+from .step import end_if_script_is_gone, step_output
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,15 @@ class Store:
         folder: where they lie; with ``mine`` the user's own, which is only read
         record: file in which sha256 of what was seen is kept
         mirror: replaces scheme and host of the addresses
+        tries, pause: as in ``download``
     """
 
     folder: Path
     record: Path
     mine: bool = False
     mirror: str | None = None
-    patience: Patience = Patience()
+    tries: int = 8
+    pause: float = 5.0
 
     def path(self, archive: Archive) -> Path:
         return self.folder / archive.name
@@ -91,18 +93,16 @@ def missing_bytes(recipe: Recipe, store: Store) -> int:
 def _fetch(archive: Archive, store: Store) -> str:
     path = store.path(archive)
     part = path.with_name(path.name + ".part")
-    with only_one(store.folder):
-        if path.exists():
-            return _checked(archive, path, store)
-        url = download(store.addresses(archive), part, store.patience)
-        try:
-            sha256 = _check(archive, part, store, called=url)
-        except UserError:
-            discard(part)
-            raise
-        put_in_place(part, path)
+    url = download(store.addresses(archive), part, store.tries, store.pause)
+    try:
+        sha256 = _check(archive, part, store, called=url)
+    except UserError:
         discard(part)
-        _write_record(store.record, archive.name, path, sha256)
+        raise
+    end_if_script_is_gone()
+    part.replace(path)
+    discard(part)
+    _write_record(store.record, archive.name, path, sha256)
     return sha256
 
 
@@ -163,6 +163,5 @@ def _write_record(record: Path, name: str, path: Path, sha256: str) -> None:
     status = path.stat()
     entry = {"bytes": status.st_size, "mtime_ns": status.st_mtime_ns, "sha256": sha256}
     content = json.dumps({**_read_record(record), name: entry}, indent=2, sort_keys=True)
-    temporary = record.with_name(f"{record.name}.{os.getpid()}.tmp")
-    temporary.write_text(content + "\n", "utf-8")
-    put_in_place(temporary, record)
+    with step_output(record) as temporary:
+        temporary.write_text(content + "\n", "utf-8")

@@ -8,16 +8,18 @@ longer than ``MAX_CHARACTERS``.
 
 from __future__ import annotations
 
-import os
+import itertools
 import re
 from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Iterator
 
-from project_command_line import UserError
+from realformer_runtime.command_line import UserError
+from realformer_runtime.text.utf8_lines import read_utf8_lines
 
-from .progress import Progress, put_in_place
+from .progress import Progress
+from .step import step_output
 
 MAX_TOKENS = 250
 RATIO = 1.5
@@ -97,18 +99,15 @@ def clean_files(
         UserError: the sides of a part have different numbers of lines
     """
     cleaner = PairCleaner()
-    files = [_named(out, lang) for lang in languages]
-    temporary = [file.with_name(f"{file.name}.{os.getpid()}.tmp") for file in files]
     with ExitStack() as stack:
-        first, second = (stack.enter_context(path.open("wb")) for path in temporary)
+        outputs = [stack.enter_context(step_output(_named(out, lang))) for lang in languages]
+        first, second = (stack.enter_context(path.open("wb")) for path in outputs)
         progress = stack.enter_context(Progress(f"cleaning {out.name}", lines, "lines"))
         for pair in _pairs(parts, languages):
             progress.advance(1)
             if kept := cleaner.clean(*pair):
                 first.write(f"{kept[0]}\n".encode())
                 second.write(f"{kept[1]}\n".encode())
-    for path, file in zip(temporary, files):
-        put_in_place(path, file)
     return cleaner
 
 
@@ -120,18 +119,10 @@ def _pairs(parts: list[Path], languages: tuple[str, str]) -> Iterator[tuple[str,
     for part in parts:
         names = [_named(part, lang) for lang in languages]
         with open(names[0], "rb") as first, open(names[1], "rb") as second:
-            for number, line in enumerate(first, 1):
-                other = second.readline()
-                if not other:
-                    raise UserError(f"'{names[1]}' has fewer lines than '{names[0]}'")
-                texts = zip(names, (line, other))
-                yield tuple(_decoded(text, name, number) for name, text in texts)
-            if second.readline():
-                raise UserError(f"'{names[1]}' has more lines than '{names[0]}'")
-
-
-def _decoded(line: bytes, name: Path, number: int) -> str:
-    try:
-        return line.decode().removesuffix("\n")
-    except UnicodeDecodeError:
-        raise UserError(f"'{name}', line {number}: not UTF-8") from None
+            files = zip((first, second), names)
+            sides = [read_utf8_lines(file, f"'{name}'") for file, name in files]
+            for pair in itertools.zip_longest(*sides):
+                if None in pair:
+                    more = "more" if pair[0] is None else "fewer"
+                    raise UserError(f"'{names[1]}' has {more} lines than '{names[0]}'")
+                yield pair

@@ -1,38 +1,13 @@
-"""Whether a fairseq dictionary and BPE codes from elsewhere are what they should be."""
+"""Whether a fairseq dictionary from elsewhere goes with the text."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Iterator
 
-from project_command_line import UserError
+from realformer_runtime.command_line import UserError
+from realformer_runtime.text.utf8_lines import read_utf8_lines
 
 MAX_UNKNOWN = 0.01
-
-
-def utf8_lines(path: Path, flag: str) -> Iterator[tuple[int, str]]:
-    """Numbered lines, ended by a line feed and by nothing else.
-
-    Raises:
-        UserError: naming the first line that is not UTF-8
-    """
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                yield number, line.decode("utf-8")
-            except UnicodeDecodeError:
-                raise UserError(f"{flag} '{path}', line {number}: not UTF-8") from None
-
-
-def check_codes(path: Path) -> None:
-    """Raises UserError unless the file looks like what ``subword-nmt learn-bpe`` writes."""
-    for number, line in utf8_lines(path, "--bpe-codes"):
-        if number == 1 and line.startswith("#version:"):
-            continue
-        if len(line.split(" ")) != 2:
-            raise UserError(f"--bpe-codes '{path}', line {number}: not two symbols")
-        return
-    raise UserError(f"--bpe-codes '{path}': no merges in it")
 
 
 def read_dictionary(path: Path) -> set[str]:
@@ -41,14 +16,15 @@ def read_dictionary(path: Path) -> set[str]:
     Raises:
         UserError: naming the first line that is not a token and its count
     """
-    tokens: set[str] = set()
-    for number, line in utf8_lines(path, "--dict"):
-        token, _, count = line.rstrip("\n").removesuffix(" #fairseq:overwrite").rpartition(" ")
-        if not token or not count.isdecimal():
-            raise UserError(f"--dict '{path}', line {number}: not a token and its count")
-        tokens.add(token)
+    called, tokens = f"--dict '{path}'", set()
+    with path.open("rb") as file:
+        for number, line in enumerate(read_utf8_lines(file, called), 1):
+            token, _, count = line.removesuffix(" #fairseq:overwrite").rpartition(" ")
+            if not token or not count.isdecimal():
+                raise UserError(f"{called}, line {number}: not a token and its count")
+            tokens.add(token)
     if not tokens:
-        raise UserError(f"--dict '{path}' is empty")
+        raise UserError(f"{called} is empty")
     return tokens
 
 
@@ -61,8 +37,8 @@ def check_fit(path: Path, texts: list[Path]) -> float:
     known = read_dictionary(path)
     total = unknown = 0
     for text in texts:
-        with text.open(encoding="utf-8", newline="\n") as file:
-            for line in file:
+        with text.open("rb") as file:
+            for line in read_utf8_lines(file, str(text)):
                 tokens = line.split()
                 total += len(tokens)
                 unknown += sum(token not in known for token in tokens)

@@ -8,20 +8,16 @@ are not on every machine, and ``requests`` would be one more dependency for one 
 from __future__ import annotations
 
 import errno
-import fcntl
 import http.client
 import json
-import os
 import sys
 import time
 import urllib.error
 import urllib.request
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Iterator
 
-from project_command_line import UserError
+from realformer_runtime.atomic_output import atomic_output
+from realformer_runtime.command_line import UserError
 
 from .progress import BLOCK, Progress
 
@@ -32,20 +28,16 @@ USER_AGENT = "realformer_fairseq data preparation"
 PASSING = (408, 416, 425, 429)
 
 
-@dataclass(frozen=True)
-class Patience:
-    """How often in a row a download may fail without progress, and the first pause in seconds."""
-
-    tries: int = 8
-    pause: float = 5.0
-
-
 class DeadLink(Exception):
     """This address will not give the file; another one may."""
 
 
-def download(urls: list[str], part: Path, patience: Patience) -> str:
+def download(urls: list[str], part: Path, tries: int, pause: float) -> str:
     """Fetch the first address that works into ``part``, continuing what is there.
+
+    Args:
+        tries: how often in a row an address may fail without progress
+        pause: seconds before the second try
 
     Returns:
         the address
@@ -56,7 +48,7 @@ def download(urls: list[str], part: Path, patience: Patience) -> str:
     failures = []
     for url in urls:
         try:
-            _download_from(url, part, patience)
+            _download_from(url, part, tries, pause)
             return url
         except DeadLink as error:
             failures.append(str(error))
@@ -73,19 +65,7 @@ def _note(part: Path) -> Path:
     return part.with_name(part.name + ".from")
 
 
-@contextmanager
-def only_one(folder: Path) -> Iterator[None]:
-    """Wait until no other process downloads into this folder, one left over from a kill say."""
-    with (folder / ".lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            print(f"waiting for another download into {folder}", file=sys.stderr)
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def _download_from(url: str, part: Path, patience: Patience) -> None:
+def _download_from(url: str, part: Path, tries: int, first_pause: float) -> None:
     failures = 0
     while True:
         before = _size(part)
@@ -100,9 +80,9 @@ def _download_from(url: str, part: Path, patience: Patience) -> None:
                 raise UserError(f"{part}: no space left on the disk") from None
             cause = str(getattr(error, "reason", None) or error or type(error).__name__)
         failures = 1 if _size(part) > before else failures + 1
-        if failures >= patience.tries:
+        if failures >= tries:
             raise DeadLink(f"{url}: given up after {failures} tries: {cause}")
-        pause = min(patience.pause * 2 ** (failures - 1), LONGEST_PAUSE)
+        pause = min(first_pause * 2 ** (failures - 1), LONGEST_PAUSE)
         print(f"{url}: {cause}; trying again in {pause:g} s", file=sys.stderr)
         time.sleep(pause)
 
@@ -161,6 +141,5 @@ def _write_note(note: Path, url: str, headers, total: int | None) -> None:
     """Weak ETags may not be used with ranges (RFC 9110, 13.1.5)."""
     tag = headers.get("ETag", "")
     validator = tag if tag.startswith('"') else headers.get("Last-Modified")
-    temporary = note.with_name(note.name + ".tmp")
-    temporary.write_text(json.dumps({"url": url, "validator": validator, "total": total}))
-    os.replace(temporary, note)
+    with atomic_output(note) as temporary:
+        temporary.write_text(json.dumps({"url": url, "validator": validator, "total": total}))

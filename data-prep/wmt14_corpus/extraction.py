@@ -9,25 +9,28 @@ from __future__ import annotations
 
 import gzip
 import io
-import os
 import re
 import sys
 import tarfile
 import zlib
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import BinaryIO, Iterable, Iterator
+from typing import BinaryIO, Callable, Iterable, Iterator
 
-from project_command_line import UserError
+from realformer_runtime.command_line import UserError
 
-from .progress import BLOCK, Progress, put_in_place
+from .progress import BLOCK, Progress
 from .recipe import Corpus, Recipe
+from .step import step_output
 
 DAMAGE = (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile)
 GZIP_MAGIC = b"\x1f\x8b"
 # Nothing in the corpora is near it. Bounds the memory for an archive that is not what it should be.
 LONGEST_LINE = 1 << 26
 SPACE = r"[ \t\r\f\v]*"
+
+# Whether a line of a corpus, by its number from 1, is for validation.
+HeldOut = Callable[[int], bool]
 
 
 def extract_all(recipe: Recipe, folder: Path, out: Path) -> None:
@@ -45,37 +48,30 @@ def extract_all(recipe: Recipe, folder: Path, out: Path) -> None:
         stale.unlink(missing_ok=True)
     before = 0
     for corpus in recipe.training:
-        every = EveryNth(recipe.valid_every, before)
-        before += _extract(corpus, folder / corpus.archive, out, every)
+        held_out = every_nth(recipe.valid_every, before)
+        before += _extract(corpus, folder / corpus.archive, out, held_out)
     _extract(recipe.test, folder / recipe.test.archive, out, None)
 
 
-class EveryNth:
-    """Lines with numbers divisible by ``n`` are for validation; numbers run over all corpora."""
-
-    def __init__(self, n: int, before: int):
-        self.n, self.before = n, before
-
-    def holds_out(self, number: int) -> bool:
-        """Whether line ``number`` of the corpus (from 1) is for validation."""
-        return (self.before + number) % self.n == 0
+def every_nth(n: int, before: int) -> HeldOut:
+    """Lines for validation are those with numbers divisible by ``n``, counted over all corpora."""
+    return lambda number: (before + number) % n == 0
 
 
-def _extract(corpus: Corpus, archive: Path, out: Path, every: EveryNth | None) -> int:
+def _extract(corpus: Corpus, archive: Path, out: Path, held_out: HeldOut | None) -> int:
     note = out / f"{corpus.name}.lines"
     if note.exists():
         return _noted_lines(note)
     if not archive.exists():
         raise UserError(f"{archive}: no such archive")
     try:
-        counts = _write_members(corpus, archive, out, every)
+        counts = _write_members(corpus, archive, out, held_out)
     except DAMAGE as error:
         raise UserError(f"{archive}: damaged or truncated: {error}") from None
     _check_counts(corpus, archive, counts)
     lines = next(iter(counts.values()))
-    temporary = note.with_suffix(".tmp")
-    temporary.write_text(f"{lines}\n")
-    put_in_place(temporary, note)
+    with step_output(note) as temporary:
+        temporary.write_text(f"{lines}\n")
     return lines
 
 
@@ -87,20 +83,20 @@ def _noted_lines(note: Path) -> int:
 
 
 def _write_members(
-    corpus: Corpus, archive: Path, out: Path, every: EveryNth | None
+    corpus: Corpus, archive: Path, out: Path, held_out: HeldOut | None
 ) -> dict[str, int]:
-    """Returns the number of lines by language."""
+    """Write the raw text of both sides; returns the number of lines by language."""
     counts: dict[str, int] = {}
     wanted = {name: lang for lang, name in corpus.members.items()}
     for name, stream in members(archive, set(wanted), corpus.name):
         lang, called = wanted[name], f"{archive}: '{name}'"
         text = bounded_lines(stream, called)
-        if every is None:
-            counts[lang] = _write_lines(segments(text), [out / f"test.{lang}"], lambda _: 0)
+        if held_out is None:
+            counts[lang] = _write_lines(segments(text), [out / f"test.{lang}"], lambda _: False)
         else:
             files = [out / f"{split}.{corpus.name}.{lang}" for split in ("train", "valid")]
             lines = valid_utf8(text, called)
-            counts[lang] = _write_lines(lines, files, every.holds_out)
+            counts[lang] = _write_lines(lines, files, held_out)
     return counts
 
 
@@ -147,40 +143,34 @@ def members(archive: Path, wanted: set[str], label: str) -> Iterator[tuple[str, 
 
 @contextmanager
 def _opened(archive: Path, label: str) -> Iterator[BinaryIO]:
-    with ExitStack() as stack:
-        progress = stack.enter_context(Progress(f"unpacking {label}", archive.stat().st_size, "B"))
-        file = stack.enter_context(archive.open("rb"))
-        compressed = file.read(2) == GZIP_MAGIC
-        file.seek(0)
-        counted = io.BufferedReader(CountingReader(file, progress), BLOCK)
-        yield stack.enter_context(gzip.GzipFile(fileobj=counted)) if compressed else counted
+    with (
+        Progress(f"unpacking {label}", archive.stat().st_size, "B") as progress,
+        io.BufferedReader(CountingReader(archive, progress), BLOCK) as file,
+    ):
+        yield gzip.GzipFile(fileobj=file) if file.peek(2).startswith(GZIP_MAGIC) else file
 
 
-class CountingReader(io.RawIOBase):
+class CountingReader(io.FileIO):
     """A file that reports what is read of it."""
 
-    def __init__(self, file: BinaryIO, progress: Progress):
-        self.file, self.progress = file, progress
-
-    def readable(self) -> bool:
-        return True
+    def __init__(self, path: Path, progress: Progress):
+        super().__init__(path)
+        self.progress = progress
 
     def readinto(self, buffer) -> int:
-        count = self.file.readinto(buffer)
+        count = super().readinto(buffer)
         self.progress.advance(count)
         return count
 
 
-def _write_lines(lines: Iterator[bytes], files: list[Path], place) -> int:
+def _write_lines(lines: Iterator[bytes], files: list[Path], place: HeldOut) -> int:
     """Write line number i to ``files[place(i)]``, all of them at once or none."""
     number = 0
-    temporary = [file.with_name(f"{file.name}.{os.getpid()}.tmp") for file in files]
     with ExitStack() as stack:
-        sinks = [stack.enter_context(path.open("wb", BLOCK)) for path in temporary]
+        outputs = [stack.enter_context(step_output(file)) for file in files]
+        sinks = [stack.enter_context(path.open("wb", BLOCK)) for path in outputs]
         for number, line in enumerate(lines, 1):  # noqa: B007
             sinks[place(number)].write(line)
-    for path, file in zip(temporary, files):
-        put_in_place(path, file)
     return number
 
 

@@ -17,25 +17,6 @@ FORMAT = "{desc}: {n_fmt} of {total_fmt} ({percentage:.0f} %), {rate_fmt}, {rema
 FORMAT_OPEN = "{desc}: {n_fmt}, {rate_fmt}"
 
 
-def stop_if_orphaned() -> None:
-    """End this process if the script that it is a step of was killed.
-
-    A new run may be at work on the same files by now.
-    """
-    script = os.environ.get("STARTED_BY")
-    if script and script.isdigit():
-        try:
-            os.kill(int(script), 0)
-        except ProcessLookupError:
-            os._exit(1)
-
-
-def put_in_place(temporary: Path, file: Path) -> None:
-    """Give a finished file its name."""
-    stop_if_orphaned()
-    os.replace(temporary, file)
-
-
 class Progress:
     """Counts towards a total; a context manager.
 
@@ -56,7 +37,7 @@ class Progress:
         self.label = label
         self.bar = tqdm(desc=label, disable=not sys.stderr.isatty(), **self.format)
         self.count = 0
-        self.start = self.last = self.checked = time.monotonic()
+        self.start = self.last = time.monotonic()
 
     def __enter__(self) -> Progress:
         return self
@@ -69,16 +50,10 @@ class Progress:
         self.count += count
         self.bar.update(count)
         now = time.monotonic()
-        if now - self.checked >= 1:
-            self.checked = now
-            stop_if_orphaned()
         if self.bar.disable and now - self.last >= self.every:
-            self.last = now
-            self._print(now - self.start)
-
-    def _print(self, seconds: float) -> None:
-        line = tqdm.format_meter(self.count, elapsed=seconds, prefix=self.label, **self.format)
-        print(line, file=sys.stderr, flush=True)
+            self.last, elapsed = now, now - self.start
+            line = tqdm.format_meter(self.count, elapsed=elapsed, prefix=self.label, **self.format)
+            print(line, file=sys.stderr, flush=True)
 
 
 def copy_lines(label: str, total: int | None) -> None:
@@ -103,7 +78,6 @@ def watch_folder(label: str, folder: Path, until: Path, total: int, pause: float
         while not until.exists():
             size = sum(_size(path) for path in folder.glob("*.bin"))
             progress.advance(min(size, total) - progress.count)
-            stop_if_orphaned()
             time.sleep(pause)
 
 

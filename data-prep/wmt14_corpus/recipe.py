@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from project_command_line import UserError
+from realformer_runtime.command_line import UserError
 
 RECIPES = Path(__file__).parent / "recipes"
 # Names become those of files: nothing that leaves a folder or is taken for an option.

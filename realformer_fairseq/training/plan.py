@@ -16,8 +16,8 @@ from fairseq.trainer import Trainer
 
 from realformer_runtime.command_line import UserError, run_main
 
-PROGRAM = "training_plan.py"
-ADAM_STATES = 2  # float32 numbers for each parameter
+# A parameter and the two states of Adam, which fairseq saves in float32 whatever --fp16 says.
+BYTES_A_PARAMETER = 3 * 4
 
 
 def updates_an_epoch(batches: int, gpus: int, update_freq: int) -> int:
@@ -44,8 +44,9 @@ def plan(cfg) -> Dict[str, int]:
         raise UserError("--max-epoch: needed to count the updates")
     gpus = cfg.distributed_training.distributed_world_size
     cfg.distributed_training.distributed_world_size = 1
-    half = cfg.common.fp16 or cfg.common.bf16
-    cfg.common.cpu, cfg.common.fp16, cfg.common.bf16 = True, False, False
+    # Batches and parameters are the same on a CPU. fairseq takes --bf16 for a TPU.
+    cfg.common.cpu = True
+    cfg.common.fp16 = cfg.common.bf16 = cfg.common.tpu = False
     task = tasks.setup_task(cfg.task)
     model = task.build_model(cfg.model)
     trainer = Trainer(cfg, task, model, task.build_criterion(cfg.criterion))
@@ -56,7 +57,7 @@ def plan(cfg) -> Dict[str, int]:
         "updates_an_epoch": epoch,
         "updates": epoch * cfg.optimization.max_epoch,
         "parameters": parameters,
-        "checkpoint_bytes": parameters * ((2 if half else 4) + 4 * ADAM_STATES),
+        "checkpoint_bytes": parameters * BYTES_A_PARAMETER,
     }
 
 
@@ -73,4 +74,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run_main(main, PROGRAM)
+    run_main(main)

@@ -68,8 +68,7 @@ has_everything() { # python
 
 # Whether $VENV is there and not what an interrupted scripts/setup.sh left behind.
 environment_complete() {
-  [[ -x "$VENV/bin/python3" && ! -e "$VENV/setup-is-incomplete" ]] &&
-    has_everything "$VENV/bin/python3"
+  [[ ! -e "$VENV/setup-is-incomplete" ]] && has_everything "$VENV/bin/python3"
 }
 
 set_up_if_needed() {
@@ -128,6 +127,15 @@ keep_options() { # folder, options in words
 make_folder() { # flag, folder
   mkdir -p "$2" 2>/dev/null || die "$1 '$2': cannot make this folder"
   [[ -w "$2" ]] || die "$1 '$2': cannot write there"
+}
+
+# Waits a few seconds for a lock: what a killed run leaves behind may still be ending.
+need_lock() { # what to say if another process keeps it, arguments of flock...
+  local status=0
+  command -v flock >/dev/null || return 0
+  flock --timeout "${LOCK_PATIENCE:-10}" "${@:2}" 2>/dev/null || status=$?
+  # Other codes: the folder or its file system takes no locks.
+  [[ "$status" != 1 ]] || die "$1"
 }
 
 # All that a script has to do if a Python module does the work.

@@ -4,6 +4,7 @@
 
 # Sets TRAIN: fairseq-train's options, but for the distributed ones and the length of the decay.
 build_command() {
+  take_own_schedule
   TRAIN=(
     "$DATA" --user-dir "$USER_DIR" --source-lang "$SOURCE_LANG" --target-lang "$TARGET_LANG"
     --arch "$ARCH" "${MODEL_OPTIONS[@]}" "${SHARED[@]}" --lr "$PEAK_LR" "${SCHEDULE[@]}"
@@ -18,31 +19,39 @@ build_command() {
   [[ "$GPUS" != 0 ]] || TRAIN+=(--cpu --ddp-backend legacy_ddp --distributed-backend gloo)
 }
 
+# Another schedule after -- replaces the recipe's, whose options it may not know.
+take_own_schedule() {
+  local number own=""
+  for ((number = 0; number < ${#EXTRA[@]}; number++)); do
+    case "${EXTRA[number]}" in
+      --lr-scheduler) own="${EXTRA[number + 1]-}" ;;
+      --lr-scheduler=*) own="${EXTRA[number]#*=}" ;;
+    esac
+  done
+  if [[ -n "$own" && "$own" != "${SCHEDULE[1]}" ]]; then
+    say "NOT THE RECIPE: --lr-scheduler $own instead of ${SCHEDULE[1]}"
+    SCHEDULE=(--lr-scheduler "$own")
+  fi
+}
+
 # Counts updates, parameters and disk, says so, and completes TRAIN with what stands after --.
 plan_training() {
   say "$PAIR $ROW $MODEL: $EFFECTIVE_BATCH tokens an update = $WORLD $DEVICE x $MAX_TOKENS tokens" \
     "x --update-freq $UPDATE_FREQ; $EPOCHS epochs, $PRECISION"
-  local updates=COUNTED_FROM_THE_DATA
+  local updates=COUNTED_FROM_THE_DATA decay=()
+  [[ "${SCHEDULE[1]}" != polynomial_decay ]] || decay=(--total-num-update)
   if [[ -f "$DATA/dict.$TARGET_LANG.txt" ]]; then
-    count_training
+    # Any length of the decay will do for counting.
+    PLAN="$(python3 -m realformer_fairseq.training.plan "${TRAIN[@]}" ${decay[@]+"${decay[@]}" 1} \
+      ${EXTRA[@]+"${EXTRA[@]}"} --distributed-world-size "$WORLD")"
     updates="$(planned updates)"
     say "$(planned updates_an_epoch) updates an epoch, $updates in all; $(planned parameters) parameters"
     say_disk
   fi
-  [[ "${SCHEDULE[1]}" != polynomial_decay ]] || TRAIN+=(--total-num-update "$updates")
-  TRAIN+=(${EXTRA[@]+"${EXTRA[@]}"})
+  TRAIN+=(${decay[@]+"${decay[@]}" "$updates"} ${EXTRA[@]+"${EXTRA[@]}"})
 }
 
-# Sets PLAN, lines of a name and a number.
-count_training() {
-  local any_length=()
-  [[ "${SCHEDULE[1]}" != polynomial_decay ]] || any_length=(--total-num-update 1)
-  PLAN="$(python3 -m realformer_fairseq.training.plan "${TRAIN[@]}" \
-    ${any_length[@]+"${any_length[@]}"} \
-    ${EXTRA[@]+"${EXTRA[@]}"} --distributed-world-size "$WORLD")"
-}
-
-planned() { # name
+planned() { # name; prints a figure of PLAN
   awk -v name="$1" '$1 == name { print $2 }' <<<"$PLAN"
 }
 
@@ -81,7 +90,8 @@ launch_command() {
     --master-addr "$MASTER_ADDR_GIVEN" --master-port "$MASTER_PORT_GIVEN"
   )
   COMMAND=(
-    python3 -m realformer_fairseq.training.launch "${rendezvous[@]}" --nproc-per-node "$WORKERS"
+    python3 "$PROJECT/scripts/lib/torchrun_launcher.py" "${rendezvous[@]}"
+    --nproc-per-node "$WORKERS"
     "${COMMAND[@]}"
   )
 }
@@ -105,9 +115,7 @@ start_training() {
 # The training itself holds the lock. This keeps a second one, unless both are started in the same
 # moment, from writing into train.log.
 check_nobody_trains_there() {
-  local status=0
-  [[ -d "$SAVE_DIR" && "$NODE_RANK" == 0 ]] && command -v flock >/dev/null || return 0
-  flock -w 5 "$SAVE_DIR/.training.lock" true 2>/dev/null || status=$?
-  # Other codes: the folder or its file system takes no locks.
-  [[ "$status" != 1 ]] || die "--save-dir '$SAVE_DIR': another training is at work there"
+  [[ ! -d "$SAVE_DIR" || "$NODE_RANK" != 0 ]] ||
+    need_lock "--save-dir '$SAVE_DIR': another training is at work there" \
+      "$SAVE_DIR/.training.lock" true
 }

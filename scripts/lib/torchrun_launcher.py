@@ -1,12 +1,9 @@
 """``torchrun`` for one training that may be told to stop.
 
+    python3 scripts/lib/torchrun_launcher.py [torchrun's options] fairseq-train [its options]
+
 Passes SIGUSR1 on to the processes, too, gives them time to save, and ends with their exit code:
 torchrun itself knows neither, and always ends with 1.
-
-    python3 -m realformer_fairseq.training.launch [torchrun's options] fairseq-train [its options]
-
-Each process runs fairseq-train with its rank on the command line. Left to the environment, fairseq
-starts independent trainings on CPUs.
 """
 
 import os
@@ -15,17 +12,18 @@ from typing import List
 
 from realformer_runtime.command_line import UserError, run_main
 
-PROGRAM = "launch.py"
 SIGNALS = "SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR1"
-GRACE = "110"  # seconds; within the 120 between a batch system's warning and its end
-RANK = (
+SECONDS_TO_SAVE = "110"  # within the 120 between a batch system's warning and its end
+# Each process gets its rank on the command line. Left to the environment, fairseq starts
+# independent trainings on CPUs.
+START_WITH_RANK = (
     'exec "$@" --distributed-no-spawn --distributed-init-method env:// '
     '--distributed-world-size "$WORLD_SIZE" --distributed-rank "$RANK" --device-id "$LOCAL_RANK"'
 )
 
 
-def split_command(words: List[str]) -> List[str]:
-    """torchrun's arguments for its own options followed by a command.
+def torchrun_arguments(words: List[str]) -> List[str]:
+    """torchrun's own options, then the command that each process runs.
 
     Raises:
         UserError: there is no fairseq-train in it
@@ -33,22 +31,22 @@ def split_command(words: List[str]) -> List[str]:
     if "fairseq-train" not in words:
         raise UserError("no fairseq-train after torchrun's options")
     end = words.index("fairseq-train")
-    return [*words[:end], "--no-python", "bash", "-c", RANK, "bash", *words[end:]]
+    return [*words[:end], "--no-python", "bash", "-c", START_WITH_RANK, "bash", *words[end:]]
 
 
 def main() -> None:
+    arguments = torchrun_arguments(sys.argv[1:])
     os.environ["TORCHELASTIC_SIGNALS_TO_HANDLE"] = SIGNALS
-    os.environ["TORCH_ELASTIC_SHUTDOWN_TIMEOUT"] = GRACE
+    os.environ["TORCH_ELASTIC_SHUTDOWN_TIMEOUT"] = SECONDS_TO_SAVE
     # Here, so that nobody waits for torch to get a message about the command line.
     from torch.distributed import run
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 
-    options = []
     if "--signals-to-handle" in run.get_args_parser().format_help():  # newer torch
-        options = ["--signals-to-handle", SIGNALS]
+        arguments = ["--signals-to-handle", SIGNALS, *arguments]
     try:
-        run.main([*options, *split_command(sys.argv[1:])])
+        run.main(arguments)
     except SignalException as stop:
         sys.exit(128 + stop.sigval)
     except ChildFailedError as failed:
@@ -58,4 +56,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run_main(main, PROGRAM)
+    run_main(main)
