@@ -1,6 +1,5 @@
 """Translate raw text into raw text: tokenise, apply BPE, search, remove BPE, detokenise."""
 
-import contextlib
 import functools
 import logging
 import math
@@ -15,7 +14,12 @@ from typing import List, Sequence
 from fairseq.data.data_utils import post_process
 
 from realformer_runtime.atomic_output import atomic_output
-from realformer_runtime.command_line import ArgumentParser, UserError, flag, run_main
+from realformer_runtime.command_line import (
+    ArgumentParser,
+    UserError,
+    run_main,
+    whole_number_above_0,
+)
 from realformer_runtime.text.bpe_encoding import line_encoder
 from realformer_runtime.text.overlong_sentences import POLICIES, SPLIT, parts_of_sentences
 from realformer_runtime.text.tokenization import line_detokenizer, line_function
@@ -90,7 +94,7 @@ def parse_args(argv: Sequence[str]):
     """Options of ours; ``extra`` is what follows ``--``."""
     end = argv.index("--") if "--" in argv else len(argv)
     parser = ArgumentParser(prog=PROGRAM, description=__doc__)
-    add = parser.add_argument
+    add, count = parser.add_argument, whole_number_above_0
     add("--checkpoint", required=True, metavar="FILE[:FILE...]", help="several are an ensemble")
     add("--data", required=True, metavar="DIR", help="folder with the dictionaries")
     add("--bpe-codes", metavar="FILE", help="default: code in --data")
@@ -98,9 +102,9 @@ def parse_args(argv: Sequence[str]):
     add("--output", metavar="FILE", help="default: standard output")
     add("--source-lang", default="en", metavar="LANG")
     add("--target-lang", default="fr", metavar="LANG")
-    add("--beam", type=int, default=BEAM, metavar="N")
+    add("--beam", type=count, default=BEAM, metavar="N")
     add("--lenpen", type=float, default=LENPEN, metavar="X")
-    add("--max-tokens", type=int, default=2000, metavar="N", help="source subwords in a batch")
+    add("--max-tokens", type=count, default=2000, metavar="N", help="source subwords in a batch")
     add("--overlong", choices=POLICIES, default=SPLIT, help="sentences too long for the model")
     add("--moses", action="store_true", help="tokenise as for WMT'14")
     add("--int8", action="store_true", help="on a CPU, with 8-bit integers")
@@ -108,9 +112,6 @@ def parse_args(argv: Sequence[str]):
     add("--dry-run", action="store_true", help="only print fairseq's command")
     args = parser.parse_args(argv[:end])
     args.extra = list(argv[end + 1 :])
-    for name in ("beam", "max_tokens"):
-        if getattr(args, name) < 1:
-            raise UserError(f"{flag(name)}: '{getattr(args, name)}' is not a whole number above 0")
     if not math.isfinite(args.lenpen):
         raise UserError(f"--lenpen: '{args.lenpen}' is not a finite number")
     if args.interactive and (args.input or args.output):
@@ -126,16 +127,17 @@ def main() -> None:
         print(shlex.join(command))
         return
     check_arguments(args)
-    with contextlib.ExitStack() as stack:
-        file = stack.enter_context(open(args.input, "rb")) if args.input else sys.stdin.buffer
-        lines = read_utf8_lines(file, args.input or "standard input")
-        if not args.interactive:
-            lines = list(lines)
-            write_lines(translate_lines(load(args, command), lines, args.overlong), args.output)
-            return
+    if args.interactive:
         ensemble = load(args, command)
-        for number, line in enumerate(lines, 1):
+        for number, line in enumerate(read_utf8_lines(sys.stdin.buffer, "standard input"), 1):
             print(*translate_lines(ensemble, [line], args.overlong, number), flush=True)
+        return
+    if args.input:
+        with open(args.input, "rb") as file:
+            lines = list(read_utf8_lines(file, args.input))
+    else:
+        lines = list(read_utf8_lines(sys.stdin.buffer, "standard input"))
+    write_lines(translate_lines(load(args, command), lines, args.overlong), args.output)
 
 
 if __name__ == "__main__":
