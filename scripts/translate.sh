@@ -23,13 +23,14 @@
 #                        skip   leave its translation empty
 #                        error  translate nothing
 #                        In any case such lines are named.
-#   --dry-run            print the command of fairseq-interactive, and no more
-#   -- ...               everything after it goes to fairseq-interactive, for example --cpu
+#   --dry-run            print fairseq-interactive's command for the same search, and no more
+#   -- ...               options of fairseq-interactive, for example --cpu
 #
 # The output has a line for each line of the input, in its order; an empty line stays empty. Text
-# is UTF-8. A GPU is used if there is one. The command that is run goes to standard error: it reads
-# and writes subwords, the longest lines first, the rest is done here. Unlike fairseq by default, a
-# translation may be longer than 200 subwords if its source is long (--max-len-a 1).
+# is UTF-8. A GPU is used if there is one. fairseq-interactive's command for the same search goes to
+# standard error: it reads and writes subwords, here the longest lines first, and has no 8-bit
+# integers. Unlike fairseq by default, a translation may be longer than 200 subwords if its source is
+# long (--max-len-a 1).
 #
 # Example
 #

@@ -1,5 +1,7 @@
 """Models for translation from Python, as the README loads them."""
 
+import torch
+
 from realformer_fairseq import RealFormerModel
 
 
@@ -18,3 +20,18 @@ def from_pretrained(
         bpe_codes=str(prepared / "data-bin/code"),
         **options,
     )
+
+
+def randomize(checkpoint, path):
+    """Save a checkpoint with random weights: after few updates all translations would be the same.
+
+    Returns:
+        the path
+    """
+    state = torch.load(checkpoint)
+    generator = torch.Generator().manual_seed(1)
+    for weight in state["model"].values():
+        if weight.dim() == 2:
+            weight.normal_(0, 0.3, generator=generator)
+    torch.save(state, path)
+    return path

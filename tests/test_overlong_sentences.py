@@ -5,7 +5,6 @@ import random
 import pytest
 
 from realformer_runtime.command_line import UserError
-from realformer_runtime.text import overlong_sentences
 from realformer_runtime.text.overlong_sentences import parts_of_sentences, split_overlong
 
 
@@ -37,18 +36,17 @@ def test_parts_are_short_enough_and_the_whole_sentence():
 
 
 def test_what_becomes_of_a_long_sentence():
-    sentences = [["a"], ["a", "b", "c"], []]
-    assert parts_of_sentences(sentences, 2, "split") == [[["a"]], [["a", "b"], ["c"]], []]
-    assert parts_of_sentences(sentences, 2, "skip") == [[["a"]], [], []]
-    with pytest.raises(UserError, match=r"limit of 2 subwords, .*: line 2 \(3 subwords\)$"):
-        parts_of_sentences(sentences, 2, "error")
-    assert parts_of_sentences(sentences, 3, "error") == [[["a"]], [["a", "b", "c"]], []]
-
-
-def test_many_long_sentences_are_named_in_one_line():
-    (message,) = overlong_sentences.overlong_message([["a", "b"]] * 30, 1, "skip")
-    assert message.startswith(
-        "longer than the limit of 1 subwords, left empty: line 1 (2 subwords)"
-    )
-    assert message.endswith("line 10 (2 subwords) and 20 more")
-    assert overlong_sentences.overlong_message([["a", "b"]], 2, "skip") == []
+    sentences, named = [["a"], ["a", "b", "c"], []], []
+    for policy, parts in (("split", [["a", "b"], ["c"]]), ("skip", [])):
+        assert parts_of_sentences(sentences, 2, policy, warn=named.append) == [[["a"]], parts, []]
+    with pytest.raises(UserError) as refused:
+        parts_of_sentences(sentences, 2, "error", first_line=7)
+    done = ("translated in parts: line 2", "left empty: line 2", "nothing translated: line 8")
+    for message, words in zip([*named, str(refused.value)], done, strict=True):
+        assert message == f"longer than the limit of 2 subwords, {words} (3 subwords)"
+    whole = parts_of_sentences(sentences, 3, "error", warn=named.append)
+    assert whole == [[["a"]], [["a", "b", "c"]], []] and len(named) == 2
+    parts_of_sentences([["a", "b"]] * 30, 1, "skip", warn=named.append)
+    assert len(named) == 3 and named[2].endswith("line 10 (2 subwords) and 20 more")
+    with pytest.raises(UserError, match="--max-tokens and --max-source-positions"):
+        parts_of_sentences(sentences, 0)

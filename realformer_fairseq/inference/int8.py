@@ -1,13 +1,10 @@
-"""fairseq-interactive with linear layers in 8-bit integers, on a CPU.
-
-    python -m realformer_fairseq.inference.int8 DATA --path CHECKPOINT ...
+"""Linear layers in 8-bit integers, for translation on a CPU: ``scripts/translate.sh --int8``.
 
 Weights become 8-bit integers with a scale for each output, activations with one for each product,
 as it comes (torch's dynamic quantization). Embeddings, attention and normalisation stay float32.
-It serves our models and fairseq's own; ``scripts/translate.sh --int8`` runs it.
+It serves our models and fairseq's own.
 """
 
-import sys
 import warnings
 
 import torch
@@ -15,7 +12,7 @@ from fairseq.modules import MultiheadAttention
 from torch import nn
 from torch.nn.utils import skip_init
 
-from realformer_runtime.command_line import UserError, run_main
+from realformer_runtime.command_line import UserError
 
 from ..models.decoder import RealFormerDecoder
 
@@ -47,13 +44,8 @@ def int8_linear(weight: torch.Tensor, bias) -> nn.Module:
         return Linear.from_float(layer)
 
 
-def quantize(model: nn.Module) -> int:
-    """Replace each linear layer of a model by one in 8-bit integers.
-
-    Returns:
-        how many there were
-    """
-    replaced = 0
+def quantize(model: nn.Module) -> None:
+    """Replace each linear layer of a model by one in 8-bit integers."""
     model.float()  # there is no product of halves and 8-bit integers
     for module in list(model.modules()):
         if isinstance(module, RealFormerDecoder):
@@ -63,29 +55,3 @@ def quantize(model: nn.Module) -> int:
         for name, child in list(module.named_children()):
             if isinstance(child, nn.Linear):
                 setattr(module, name, int8_linear(child.weight, child.bias))
-                replaced += 1
-    return replaced
-
-
-def quantize_before_inference() -> None:
-    """Have every model that fairseq prepares for inference quantized then."""
-    from fairseq.models import BaseFairseqModel
-
-    prepare = BaseFairseqModel.prepare_for_inference_
-
-    def prepare_in_int8(model, cfg):
-        prepare(model, cfg)
-        print(f"int8: {quantize(model)} linear layers", file=sys.stderr)
-
-    BaseFairseqModel.prepare_for_inference_ = prepare_in_int8
-
-
-def main() -> None:
-    from fairseq_cli.interactive import cli_main
-
-    quantize_before_inference()
-    cli_main()
-
-
-if __name__ == "__main__":
-    run_main(main, "int8")

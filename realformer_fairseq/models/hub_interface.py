@@ -1,7 +1,8 @@
 """Translation from Python: what ``RealFormerModel.from_pretrained`` returns."""
 
+import functools
 import os
-from typing import Dict, List, Sequence, Union
+from typing import Callable, Dict, List, Sequence, Union
 
 import torch
 from fairseq import utils
@@ -14,13 +15,19 @@ from realformer_checkpoints.reading import load_checkpoint, stored_option
 from realformer_runtime.command_line import UserError
 from realformer_runtime.text.overlong_sentences import SPLIT, parts_of_sentences
 
-from ..inference.translation import BEAM, LENPEN
+BEAM, LENPEN = 5, 0.8  # of the recipes for WMT'14 English-French
 
 # Of translation_multi_simple_epoch: dictionaries that need not be with the data.
 DICTIONARY_OPTIONS = ("fixed_dictionary", "source_dict", "target_dict")
 
 
-def check_files(folder: str, checkpoints: str, data: str, **overrides) -> None:
+def check_files(
+    folder: str,
+    checkpoints: str,
+    data: str,
+    names: Sequence[str] = ("checkpoint_file", "data_name_or_path"),
+    **overrides,
+) -> None:
     """Refuse what is not there, or no checkpoint, before fairseq ends in a TypeError over it.
 
     Args:
@@ -28,6 +35,7 @@ def check_files(folder: str, checkpoints: str, data: str, **overrides) -> None:
         checkpoints: names in it, several with a colon between them
         data: folder of the dictionaries, from the folder if it starts with a dot; here, too, an
             address or an archive is left to fairseq
+        names: what the user gives checkpoints and data as
         overrides: may have ``source_lang`` and ``target_lang``
 
     Raises:
@@ -35,24 +43,32 @@ def check_files(folder: str, checkpoints: str, data: str, **overrides) -> None:
     """
     if "://" in folder or os.path.isfile(folder):
         return
-    if not os.path.isdir(folder):
+    if folder and not os.path.isdir(folder):
         raise UserError(f"no such folder: '{folder}'")
     data = os.path.join(folder, data) if data.startswith(".") else data
     is_folder = "://" not in data and not os.path.isfile(data)
-    data = data.split(os.pathsep)[0]
     for name in checkpoints.split(os.pathsep):
         path = os.path.join(folder, name)
-        if not os.path.isfile(path):
-            raise UserError(f"no such file: '{path}'")
+        check_file(names[0], path)
         state = load_checkpoint(path)
         elsewhere = any(stored_option(state, "task", name) for name in DICTIONARY_OPTIONS)
         if elsewhere or not is_folder:
             continue
         for side in ("source_lang", "target_lang"):
             lang = overrides.get(side) or stored_option(state, "task", side)
-            dictionary = os.path.join(data, f"dict.{lang}.txt")
-            if lang and not os.path.isfile(dictionary):
-                raise UserError(f"data_name_or_path: no such file: '{dictionary}'")
+            if lang:
+                check_file(names[1], os.path.join(data.split(os.pathsep)[0], f"dict.{lang}.txt"))
+
+
+def check_file(name: str, path: str) -> None:
+    if not os.path.isfile(path):
+        raise UserError(f"{name}: no such file: '{path}'")
+
+
+def step_without_ids(step: Callable, generator, models, sample: Dict, **options):
+    """``inference_step``. Diverse beam search would take sentences' ids for places in a batch."""
+    sample = {name: value for name, value in sample.items() if name != "id"}
+    return step(generator, models, sample, **options)
 
 
 class TranslationHub(GeneratorHubInterface):
@@ -62,6 +78,7 @@ class TranslationHub(GeneratorHubInterface):
     def of(cls, hub: GeneratorHubInterface) -> "TranslationHub":
         """From what fairseq's ``from_pretrained`` returns."""
         hub.__class__ = cls
+        hub.task.inference_step = functools.partial(step_without_ids, hub.task.inference_step)
         return hub
 
     def translate(
@@ -89,16 +106,32 @@ class TranslationHub(GeneratorHubInterface):
         """
         if isinstance(sentences, str):
             return self.translate([sentences], beam, verbose, lenpen, overlong, **generation)[0]
-        encoded = [self.apply_bpe(self.tokenize(sentence)).split() for sentence in sentences]
+        encoded = [self.subwords(sentence) for sentence in sentences]
         parts = parts_of_sentences(encoded, self.subword_limit(), overlong)
-        tensors = [self.binarize(" ".join(part)) for found in parts for part in found]
         options = {"max_len_a": 1, "lenpen": lenpen, **generation}
-        hypotheses = iter(self.generate(tensors, beam, verbose, **options) if tensors else ())
-        return [self.text_of([next(hypotheses)[0]["tokens"] for _ in found]) for found in parts]
+        return self.translate_sentences(parts, beam, verbose, **options)
 
-    def text_of(self, parts) -> str:
-        """Raw text of the tokens of a sentence's parts."""
-        return self.detokenize(self.remove_bpe(" ".join(map(self.string, parts)))) if parts else ""
+    def subwords(self, sentence: str) -> List[str]:
+        return self.apply_bpe(self.tokenize(sentence)).split()
+
+    def translate_sentences(
+        self, sentences: Sequence[Sequence[Sequence[str]]], *args, **generation
+    ) -> List[str]:
+        """The raw translation of each sentence.
+
+        Args:
+            sentences: of each its parts, which are lists of subwords
+            args, generation: as of ``generate``
+        """
+        parts = [part for sentence in sentences for part in sentence]
+        found = iter(self.translate_parts(parts, *args, **generation))
+        return [self.detokenize(" ".join(next(found) for _ in parts)) for parts in sentences]
+
+    def translate_parts(self, parts: Sequence[Sequence[str]], *args, **generation) -> List[str]:
+        """The best translation of each list of subwords, in words."""
+        tensors = [self.binarize(" ".join(part)) for part in parts]
+        hypotheses = self.generate(tensors, *args, **generation) if tensors else ()
+        return [self.remove_bpe(self.string(found[0]["tokens"])) for found in hypotheses]
 
     def score(
         self, sentences: Union[str, Sequence[str]], translations: Union[str, Sequence[str]]

@@ -119,13 +119,13 @@ class WordPieces(dict):
         return pieces
 
 
-def line_encoder(codes: str) -> Callable[[str], str]:
+def line_encoder(codes: str, flag: str = "--codes") -> Callable[[str], str]:
     """A function from a tokenised line to one of subwords, as ``subword-nmt apply-bpe``.
 
     Raises:
         UserError, OSError: as ``read_codes``
     """
-    pieces = WordPieces(read_codes(codes))
+    pieces = WordPieces(read_codes(codes, flag))
 
     def encode(line: str) -> str:
         """Encode words. White space stays around the line, and becomes one space inside it."""

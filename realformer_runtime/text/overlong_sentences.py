@@ -1,6 +1,6 @@
 """Sentences that are longer than a model can read: split where it hurts least."""
 
-from typing import Iterator, List, Sequence
+from typing import Callable, Dict, Iterator, List, Sequence
 
 from ..command_line import UserError
 
@@ -9,6 +9,14 @@ SENTENCE_ENDS = frozenset(". ! ? …".split())
 CLAUSE_ENDS = frozenset("; : , ) – —".split())
 CONTINUES = "@@"  # how subword-nmt marks a subword that is not the end of its word
 LINES_NAMED = 10
+
+
+def check_limit(limit: int) -> None:
+    """Raises UserError: no subword at all fits."""
+    if limit < 1:
+        raise UserError(
+            "--max-tokens and --max-source-positions must be above 1: a sentence has a </s>, too"
+        )
 
 
 def cut_position(subwords: Sequence[str], limit: int) -> int:
@@ -39,7 +47,11 @@ def split_overlong(subwords: Sequence[str], limit: int) -> Iterator[Sequence[str
 
 
 def parts_of_sentences(
-    sentences: Sequence[Sequence[str]], limit: int, policy: str = SPLIT
+    sentences: Sequence[Sequence[str]],
+    limit: int,
+    policy: str = SPLIT,
+    first_line: int = 1,
+    warn: Callable[[str], object] = str,
 ) -> List[List[Sequence[str]]]:
     """What to translate for each sentence: nothing, the sentence, or its parts.
 
@@ -48,38 +60,33 @@ def parts_of_sentences(
         limit: the largest number of subwords the model can read
         policy: for longer ones ``split``, ``skip`` (then there is nothing to translate) or
             ``error``
+        first_line: number of the first sentence, for the message
+        warn: is given a line that names the sentences that are too long, if any is
 
     Raises:
         UserError: naming the sentences that are too long, if the policy says so; or no subword at
             all fits
     """
-    if limit < 1:
-        raise UserError(
-            "--max-tokens and --max-source-positions must be above 1: a sentence has a </s>, too"
-        )
-    overlong = {i for i, subwords in enumerate(sentences) if len(subwords) > limit}
-    if overlong and policy == ERROR:
-        raise UserError(overlong_message(sentences, limit, policy)[0])
-    left_out = overlong if policy == SKIP else ()
+    check_limit(limit)
+    lengths = {i: len(s) for i, s in enumerate(sentences, first_line) if len(s) > limit}
+    if lengths:
+        message = overlong_message(lengths, limit, policy)
+        if policy == ERROR:
+            raise UserError(message)
+        warn(message)
+    left_out = lengths if policy == SKIP else ()
     return [
         [] if i in left_out else list(split_overlong(subwords, limit))
-        for i, subwords in enumerate(sentences)
+        for i, subwords in enumerate(sentences, first_line)
     ]
 
 
-def overlong_message(
-    sentences: Sequence[Sequence[str]], limit: int, policy: str, first_line: int = 1
-) -> List[str]:
-    """A line that names the sentences that are too long, and what is done; none if none is.
-
-    Args:
-        first_line: number of the first sentence
-    """
-    overlong = [(i, len(s)) for i, s in enumerate(sentences, first_line) if len(s) > limit]
-    if not overlong:
-        return []
-    named = ", ".join(f"line {i} ({length} subwords)" for i, length in overlong[:LINES_NAMED])
-    if len(overlong) > LINES_NAMED:
-        named += f" and {len(overlong) - LINES_NAMED} more"
+def overlong_message(lengths: Dict[int, int], limit: int, policy: str) -> str:
+    """A line that names sentences by their lines and lengths, and says what is done with them."""
+    named = ", ".join(
+        f"line {line} ({length} subwords)" for line, length in [*lengths.items()][:LINES_NAMED]
+    )
+    if len(lengths) > LINES_NAMED:
+        named += f" and {len(lengths) - LINES_NAMED} more"
     done = {SPLIT: "translated in parts", SKIP: "left empty", ERROR: "nothing translated"}[policy]
-    return [f"longer than the limit of {limit} subwords, {done}: {named}"]
+    return f"longer than the limit of {limit} subwords, {done}: {named}"
