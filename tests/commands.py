@@ -15,8 +15,7 @@ def error_of(module, *arguments):
     """
     with mock.patch.object(sys, "argv", [module.PROGRAM, *map(str, arguments)]):
         try:
-            # data-prep has one of its own
-            getattr(module, "run_main", run_main)(module.main, module.PROGRAM)
+            run_main(module.main, module.PROGRAM)
         except SystemExit as stop:
             return stop.code
     return None
