@@ -42,7 +42,7 @@ RENAMED = {
     "training.training_plan": "realformer_fairseq.training.plan",
     "training.whole_checkpoints": "realformer_fairseq.training.resume_choice",
 }
-TEXT = """bpe_encoding bpe_learning byte_pair_encoding moses_parity parallel_lines tokenization
+TEXT = """bpe_encoding byte_pair_encoding moses_parity parallel_lines tokenization
     utf8_lines wordwise_tokenizer"""
 
 

@@ -119,9 +119,9 @@ def preprocess(text, folder):
 @pytest.fixture(scope="session")
 def prepared(raw_corpus, tmp_path_factory) -> Path:
     """The same, as our scripts prepare it, but without a shell; a path with spaces."""
+    from subword_nmt.learn_bpe import learn_bpe
+
     from realformer_runtime.text.bpe_encoding import line_encoder
-    from realformer_runtime.text.bpe_learning import learn_merges
-    from realformer_runtime.text.byte_pair_encoding import count_words
     from realformer_runtime.text.tokenization import line_tokenizer
 
     out = tmp_path_factory.mktemp("prepared") / "small corpus"
@@ -131,9 +131,9 @@ def prepared(raw_corpus, tmp_path_factory) -> Path:
         lines = path.read_text("utf-8").splitlines()
         write_lines(out / "tok" / path.name, map(tokenize, lines))
     tokenized = {path: path.read_text("utf-8").splitlines() for path in (out / "tok").iterdir()}
-    words = count_words(tokenized[out / "tok/train.en"] + tokenized[out / "tok/train.fr"])
-    pairs = learn_merges(words, MERGES)
-    write_lines(out / "code", ["#version: 0.2", *(f"{one} {other}" for one, other in pairs)])
+    text = [*tokenized[out / "tok/train.en"], *tokenized[out / "tok/train.fr"]]
+    with open(out / "code", "w", encoding="utf-8") as codes:
+        learn_bpe(text, codes, MERGES)
     encode = line_encoder(str(out / "code"))
     for path, lines in tokenized.items():
         write_lines(out / "bpe" / path.name, map(encode, lines))

@@ -60,17 +60,6 @@ def test_learns_the_same_codes_from_word_counts(raw_corpus, tmp_path):
     assert bpe("learn", "--merges", "300", "--word-counts", *files) == expected
 
 
-@pytest.mark.parametrize("alphabet", ["ab", "aab=-", "abcdefgh"])
-def test_learns_the_same_codes_from_random_words(alphabet, tmp_path):
-    """Few letters make overlapping, repeated and rebuilt symbols, and rare pairs."""
-    rng = random.Random(alphabet)
-    words = ["".join(rng.choices(alphabet, k=rng.randint(1, 14))) for _ in range(400)]
-    counts = "".join(f"{word} {rng.randint(1, 50)}\n" for word in words).encode()
-    (tmp_path / "counts").write_bytes(counts)
-    expected = subword_nmt("learn-bpe", "--symbols", "1200", "--dict-input", text=counts)
-    assert bpe("learn", "--merges", "1200", "--word-counts", tmp_path / "counts") == expected
-
-
 def test_too_few_pairs_are_said():
     error, codes, said = outcome(byte_pair_encoding, "learn", "--merges", "9", text=b"abc abc")
     assert error is None and codes == b"#version: 0.2\nb c</w>\na bc</w>\n"

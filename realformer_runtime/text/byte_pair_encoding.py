@@ -1,22 +1,25 @@
-"""Byte pair encoding (Sennrich et al. 2016) with subword-nmt's result, byte for byte, sooner.
+"""Byte pair encoding (Sennrich et al. 2016) with subword-nmt's result, byte for byte.
 
     byte_pair_encoding learn --merges 40000 < text > codes
     byte_pair_encoding learn --merges 40000 --word-counts F F > codes
     byte_pair_encoding apply --codes codes < text > encoded
 
-Words are encoded once each, on several processes; codes are learnt from word frequencies if there
-are any. Learning needs about 1 KB of memory a different word, as subword-nmt does.
+subword-nmt learns the codes, from word frequencies if there are any, with about 1 KB of memory for
+each different word. Each word is encoded once, on several processes.
 """
 
 import collections
+import contextlib
 import functools
+import io
 import re
 import sys
 from typing import Dict, Iterable, List
 
+from subword_nmt.learn_bpe import learn_bpe
+
 from ..command_line import ArgumentParser, UserError
 from .bpe_encoding import STRIPPED, line_encoder
-from .bpe_learning import learn_merges
 from .parallel_lines import check_jobs, convert_stream, run_in_pipe
 from .utf8_lines import read_utf8_lines
 
@@ -55,24 +58,37 @@ def read_word_counts(paths: Iterable[str]) -> Dict[str, int]:
     return counts
 
 
+class Codes:
+    """The file that subword-nmt writes: standard output, each line as soon as it is known."""
+
+    def __init__(self):
+        self.merges = -1  # the first line names the version
+
+    def write(self, line: str) -> None:
+        print(line, end="", flush=True)
+        self.merges += 1
+
+
 def learn(merges: int, paths: List[str]) -> None:
-    """Write codes to standard output, each as soon as it is known."""
+    """Write codes to standard output.
+
+    Raises:
+        UserError: there is no pair of characters in the words
+    """
     if merges < 1:
         raise UserError(f"--merges: {merges} is not a whole number above 0")
     if paths:
         counts = read_word_counts(paths)
     else:
         counts = count_words(read_utf8_lines(sys.stdin.buffer, "standard input"))
-    learnt = 0
-    pairs = learn_merges(counts, merges)
-    pair = next(pairs, None)  # fails before anything is written
-    print("#version: 0.2", flush=True)
-    while pair:
-        print(*pair, flush=True)
-        learnt += 1
-        pair = next(pairs, None)
-    if learnt < merges:
-        message = f"{learnt} merges, not {merges}: no other pair occurs twice"
+    if max(map(len, counts), default=0) < 2:
+        raise UserError("no text to learn from: no word has two characters")
+    lines = (f"{word} {count}" for word, count in counts.items() if word)
+    codes = Codes()
+    with contextlib.redirect_stderr(io.StringIO()):  # subword-nmt draws a bar
+        learn_bpe(lines, codes, merges, is_dict=True)
+    if codes.merges < merges:
+        message = f"{codes.merges} merges, not {merges}: no other pair occurs twice"
         print(f"{PROGRAM}: {message}", file=sys.stderr)
 
 
