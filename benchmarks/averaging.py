@@ -11,10 +11,10 @@ and averages them in two ways in turns, each time in a process of its own:
 * mapped: ``realformer_checkpoints.averaging``, which scripts/average_checkpoints.sh runs.
 
 Both write their result, and the parameters must be equal bit for bit. Measured are the time on the
-clock, that time without the import of torch, which both need, the processor time, and the largest
-resident memory. On a busy machine it is the processor time that says something. Exits with 1 if
-mapped is not at least 3 times as fast on the clock, without that import, or takes more than a third
-of the memory.
+clock, that time without the import of torch, which both need, the processor time, and the peak of
+memory without mapped files, of which Linux tells. On a busy machine it is the processor time that
+says something. Exits with 1 if mapped is not at least 3 times as fast on the clock, without that
+import, or takes more than a third of the memory.
 """
 
 import functools
@@ -85,6 +85,16 @@ def ordinary(output: str, *paths: str) -> None:
     torch.save(kept, output)
 
 
+def anonymous_bytes(process: int) -> int:
+    """Memory that is a process' own; pages of mapped files are the system's to take back."""
+    try:
+        status = Path(f"/proc/{process}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):  # it has just ended
+        return 0
+    found = re.search(r"RssAnon:\s+(\d+) kB", status)
+    return int(found.group(1)) * 1024 if found else 0
+
+
 def measure(*arguments: str) -> Dict[str, float]:
     """Run Python in a process of its own; what it took."""
     with tempfile.TemporaryFile("w+") as log:
@@ -95,7 +105,11 @@ def measure(*arguments: str) -> Dict[str, float]:
             stdout=subprocess.DEVNULL,
             stderr=log,
         )
-        _, status, usage = os.wait4(process.pid, 0)
+        anonymous = [0]
+        while (ended := os.wait4(process.pid, os.WNOHANG))[0] == 0:
+            anonymous.append(anonymous_bytes(process.pid))
+            time.sleep(0.005)
+        _, status, usage = ended
         seconds = time.perf_counter() - start
         log.seek(0)
         written = log.read()
@@ -106,7 +120,7 @@ def measure(*arguments: str) -> Dict[str, float]:
         "seconds": seconds,
         "seconds_without_import": seconds - importing,
         "processor_seconds": usage.ru_utime + usage.ru_stime,
-        "peak_bytes": usage.ru_maxrss * 1024,
+        "peak_bytes": max(anonymous),
     }
 
 
@@ -122,7 +136,7 @@ def equal_models(*paths: str) -> bool:
 def compare(report: Report, args, folder: Path) -> None:
     """Make the checkpoints and average them both ways, in turns."""
     paths = [str(folder / f"checkpoint{number}.pt") for number in range(1, args.checkpoints + 1)]
-    # Not in this process: the largest memory of a child begins with that of its parent.
+    # Not in this process: its memory would be that of the processes that are measured, at first.
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         pool.apply(make, (args, paths))
     outputs = [str(folder / "ordinary.pt"), str(folder / "mapped.pt")]
