@@ -86,8 +86,22 @@ def batch(seed: int = 1):
     return source, previous
 
 
+def assert_close(actual, expected):
+    torch.testing.assert_close(actual, expected, atol=1e-5, rtol=1e-5)
+
+
 def logits(model, source, previous):
     return model(source, source.ne(PAD).sum(1), previous)[0]
+
+
+def assert_same_gradients(one, other):
+    """Of the same random numbers, and of all parameters."""
+    for model in (one, other):
+        torch.manual_seed(4)
+        logits(model, *batch()).pow(2).mean().backward()
+    expected = {name: p.grad for name, p in one.named_parameters()}
+    for name, parameter in other.named_parameters():
+        torch.testing.assert_close(parameter.grad, expected[name], msg=name)
 
 
 def without_dropout(model):
