@@ -73,45 +73,31 @@ def test_keys_kept_once_a_sentence_change_nothing(mode, orders, kept):
 
 
 @pytest.mark.parametrize(
-    "order, beam",
+    "copies, order, beam",
     [
-        ([0, 0, 1, 1, 2, 2], 2),
-        ([0, 0, 0, 1, 1, 1, 2, 2, 2], 3),
-        ([0, 1, 2], 1),
-        ([0, 0, 2, 2, 1, 1], 1),  # copies, but other neighbours than a beam search would make
-        ([0, 0, 1, 1], 1),
-        ([0, 0, 1, 2], 1),
-        ([1], 1),
+        (1, [0, 0, 1, 1, 2, 2], 2),
+        (1, [0, 0, 0, 1, 1, 1, 2, 2, 2], 3),
+        (1, [0, 1, 2], 1),
+        (1, [0, 0, 2, 2, 1, 1], 1),  # other neighbours than a beam search would make
+        (1, [0, 0, 1, 1], 1),
+        (1, [0, 0, 1, 2], 1),
+        (1, [1], 1),
+        (BEAM, [2, 1, 0, 3, 3, 3, 8, 6, 7], 3),
+        (BEAM, [3, 4, 4, 8, 7, 6], 3),
+        (BEAM, [0, 1, 3, 3, 4, 5], 1),
+        (BEAM, [0, 1], 1),
     ],
 )
-def test_only_copies_in_place_are_taken_for_beams(order, beam):
-    model = build().eval()
-    source, _ = batch()
-    with torch.no_grad():
-        encoder_out = model.encoder(source)
-        reordered = model.encoder.reorder_encoder_out(encoder_out, torch.tensor(order))
-    assert shared_by(encoder_out) == 1 and shared_by(reordered) == beam
-    expected = encoder_out["encoder_out"][0][:, order]
-    assert torch.equal(reordered["encoder_out"][0], expected)
-
-
-@pytest.mark.parametrize(
-    "order, beam, copied",
-    [
-        ([2, 1, 0, 3, 3, 3, 8, 6, 7], 3, False),
-        ([3, 4, 4, 8, 7, 6], 3, True),
-        ([0, 1, 3, 3, 4, 5], 1, True),
-        ([0, 1], 1, True),
-    ],
-)
-def test_reordering_beams_of_the_encoder(order, beam, copied):
+def test_only_copies_in_place_are_taken_for_beams(copies, order, beam):
     """Nothing is copied where only beams of a sentence change places; the result is the same."""
     model = build().eval()
     source, _ = batch()
-    encoder_out = encode(model, source, shared=True)
-    reordered = model.encoder.reorder_encoder_out(encoder_out, torch.tensor(order))
-    assert shared_by(reordered) == beam
-    assert (reordered is not encoder_out) == copied
+    with torch.no_grad():
+        encoder_out = model.encoder(source) if copies == 1 else encode(model, source, shared=True)
+        reordered = model.encoder.reorder_encoder_out(encoder_out, torch.tensor(order))
+    assert shared_by(encoder_out) == copies and shared_by(reordered) == beam
+    if copies == BEAM:
+        assert (reordered is encoder_out) == (len(order) == BEAM * len(source))
     for name, dimension in (("encoder_out", 1), ("encoder_padding_mask", 0)):
         expected = encoder_out[name][0].index_select(dimension, torch.tensor(order))
         assert torch.equal(reordered[name][0], expected)
