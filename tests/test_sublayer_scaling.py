@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from models import PAD, batch, build, build_with_weights_of, logits, without_dropout
+from models import batch, build, build_with_weights_of, logits, without_dropout
 
 from realformer_fairseq.modules.sublayer_scaling import (
     SUBLAYER_SCALING_CHOICES,
@@ -120,22 +120,6 @@ def test_scaling_changes_the_output_and_survives_saving(scaling):
     assert (out - logits(plain, source, previous)).abs().max() > 1e-3
     again = build_with_weights_of(scaled, sublayer_scaling=scaling).eval()
     assert torch.equal(logits(again, source, previous), out)
-
-
-@pytest.mark.parametrize("scaling", SCALINGS)
-def test_torchscript_and_activation_checkpointing(scaling):
-    model = build(sublayer_scaling=scaling)
-    saving = build_with_weights_of(model, sublayer_scaling=scaling, checkpoint_activations=True)
-    source, previous = batch()
-    for each in (model, saving):
-        logits(without_dropout(each), source, previous).pow(2).mean().backward()
-    expected = {name: parameter.grad for name, parameter in model.named_parameters()}
-    for name, parameter in saving.named_parameters():
-        torch.testing.assert_close(parameter.grad, expected[name], msg=name)
-    lengths = source.ne(PAD).sum(1)
-    scripted = torch.jit.script(model.eval())
-    actual, expected = (m(source, lengths, previous)[0] for m in (scripted, model))
-    torch.testing.assert_close(actual, expected)
 
 
 @pytest.mark.parametrize("scaling", SCALINGS)
