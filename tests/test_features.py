@@ -86,18 +86,16 @@ def test_recomputed_layers_give_the_same_gradients(option, scaling, mode):
 def test_layers_to_keep_are_taken_from_a_deeper_checkpoint(mode):
     """And counted in what is saved: fairseq saves the arguments, but not which were kept."""
     deep = build(residual_attention=mode, encoder_layerdrop=0.5, decoder_layerdrop=0.5)
-    options = dict(residual_attention=mode, encoder_layers_to_keep="0,2")
-    args = arguments(decoder_layers_to_keep="1", **options)
+    keep = dict(encoder_layers_to_keep="0,2", decoder_layers_to_keep="0,2")
+    args = arguments(residual_attention=mode, **keep)
     kept = ARCH_MODEL_REGISTRY[args.arch].build_model(args, TASK)
-    assert (args.encoder_layers, args.decoder_layers) == (2, 1)
-    asked = arguments(decoder_layers_to_keep="1", **options)
+    assert (args.encoder_layers, args.decoder_layers) == (2, 2)
+    asked = arguments(residual_attention=mode, **keep)
     kept.load_state_dict(deep.state_dict(), strict=True, model_cfg=asked)
-    shallow = build(residual_attention=mode, encoder_layers=2, decoder_layers=1)
-    state = deep.state_dict()
+    shallow, state = build(residual_attention=mode, encoder_layers=2, decoder_layers=2), {}
     for name in shallow.state_dict():
-        other = name.replace("encoder.layers.1.", "encoder.layers.2.")
-        state[name] = state[other.replace("decoder.layers.0.", "decoder.layers.1.")]
-    shallow.load_state_dict({name: state[name] for name in shallow.state_dict()})
+        state[name] = deep.state_dict()[name.replace(".layers.1.", ".layers.2.")]
+    shallow.load_state_dict(state)
     assert torch.equal(logits(kept.eval(), *batch()), logits(shallow.eval(), *batch()))
 
 
