@@ -91,10 +91,15 @@ def train(*arguments):
     return printed(fairseq_train, *arguments)
 
 
+def configuration(*arguments):
+    """What fairseq-train makes of a command line."""
+    args = options.parse_args_and_arch(options.get_training_parser(), words(*arguments))
+    return convert_namespace_to_omegaconf(args)
+
+
 def make_trainer(*arguments, kind=RealFormerTrainer):
     """The trainer as fairseq-train has it when it looks for a checkpoint."""
-    args = options.parse_args_and_arch(options.get_training_parser(), words(*arguments))
-    cfg = convert_namespace_to_omegaconf(args)
+    cfg = configuration(*arguments)
     utils.set_torch_seed(cfg.common.seed)
     task = tasks.setup_task(cfg.task)
     return kind(cfg, task, task.build_model(cfg.model), task.build_criterion(cfg.criterion))

@@ -5,11 +5,9 @@ import argparse
 import pytest
 import torch
 from conftest import PROJECT, run
-from fairseq import options
 from fairseq.dataclass.initialize import add_defaults, hydra_init
-from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY, build_model
-from fairseq_mains import generate
+from fairseq_mains import configuration, generate
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 from models import TASK, arguments, batch, logits, with_trained_omega
@@ -31,29 +29,23 @@ LIKE_TRAINED = """
 """.split()
 
 
-@pytest.fixture(scope="module")
-def hydra_trained(prepared, tmp_path_factory):
-    """The folder of a training, whose name has a space, given relative to the project."""
-    folder = tmp_path_factory.mktemp("hydra") / "check points"
+def test_the_training_is_that_of_the_same_flags(trained, prepared, tmp_path):
+    """Into a folder whose name has a space, with paths relative to the project.
+
+    The checkpoint also translates the same, and the configuration is kept beside it.
+    """
+    folder, data = tmp_path / "check points", prepared / "data-bin"
     command = ["fairseq-hydra-train", "--config-dir", CONFIG.relative_to(PROJECT)]
-    command += ["--config-name", "tiny", f"task.data={prepared / 'data-bin'}"]
+    command += ["--config-name", "tiny", f"task.data={data}", f"checkpoint.save_dir={folder}"]
     before = sorted(PROJECT.iterdir())
-    run(*command, f"checkpoint.save_dir={folder}", *LIKE_TRAINED, cwd=PROJECT)
+    run(*command, *LIKE_TRAINED, cwd=PROJECT)
     assert sorted(PROJECT.iterdir()) == before
-    return folder
-
-
-def test_the_training_is_that_of_the_same_flags(hydra_trained, trained, prepared):
-    """It also translates the same, and its configuration is kept beside the checkpoints."""
-    assert_same_training(hydra_trained, trained)
-    one, other = (
-        generate(prepared / "data-bin", path / "checkpoint_last.pt")
-        for path in (hydra_trained, trained)
-    )
+    assert_same_training(folder, trained)
+    one, other = (generate(data, path / "checkpoint_last.pt") for path in (folder, trained))
     assert len(one["H"]) == 20 and one == other
-    kept = OmegaConf.load(hydra_trained / ".hydra/config.yaml")
+    kept = OmegaConf.load(folder / ".hydra/config.yaml")
     assert (kept.model._name, kept.model.encoder_layers) == ("realformer_tiny", 2)
-    assert "done training" in (hydra_trained / "hydra_train.log").read_text()
+    assert "done training" in (folder / "hydra_train.log").read_text()
 
 
 @pytest.mark.parametrize("mode, name", [("mean", "realformer_tiny"), ("none", "transformer")])
@@ -124,8 +116,7 @@ def test_every_file_is_a_row_or_for_trying_things():
 def test_a_row_of_table_7_is_that_of_the_script_in_every_default():
     name, words = file_of("en_fr", "60-12"), flags_of("en_fr", "60-12")
     words += ["--user-dir", str(PROJECT / "realformer_fairseq"), "--total-num-update", "77"]
-    parser = options.get_training_parser()
-    flags = convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, words))
+    flags = configuration(*words)
     cfg = composed(name, f"task.data={words[0]}", "lr_scheduler.total_num_update=77")
     assert without_files(cfg) == without_files(flags)
     model = cfg.model
