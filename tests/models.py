@@ -1,12 +1,14 @@
 """Small models and batches that the tests share."""
 
 import argparse
+import copy
 
 import torch
 from fairseq.data import Dictionary
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 
 import realformer_fairseq  # noqa: F401  registers the architectures
+from benchmarks.eager_realformer import make_eager
 
 MODES = ("mean", "sum", "none")
 
@@ -92,6 +94,17 @@ def assert_close(actual, expected):
 
 def logits(model, source, previous):
     return model(source, source.ne(PAD).sum(1), previous)[0]
+
+
+def eager_scores(model, stack, attention, *inputs):
+    """Scores of each layer ``(B, heads, T, S)``, by attention written the obvious way."""
+    eager, found = make_eager(copy.deepcopy(model)), []
+    for layer in getattr(eager, stack).layers:
+        module = getattr(layer, attention)
+        module.register_forward_hook(lambda _, __, output: found.append(output[2]))
+    with torch.no_grad():
+        eager(*inputs)
+    return found
 
 
 def assert_same_gradients(one, other):

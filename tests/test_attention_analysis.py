@@ -7,7 +7,7 @@ import pytest
 import torch
 from commands import error_of
 from conftest import PROJECT, run
-from models import PAD, batch, build, build_with_weights_of, logits
+from models import PAD, batch, build, build_with_weights_of, eager_scores, logits
 
 from realformer_checkpoints import figures
 from realformer_checkpoints.safe_types import allow_fairseq_checkpoints
@@ -164,29 +164,20 @@ def test_recording_reads_distributions_and_changes_nothing(arch, pre_norm):
         assert rows[:, ~visible[real]].eq(0).all()
 
 
-def test_probabilities_by_hand():
-    """The bottom layer of fairseq's own encoder, and of ours with the same weights."""
-    plain = build("transformer").eval()
-    ours = build_with_weights_of(plain, residual_attention="mean").eval()
+def test_probabilities_are_those_of_attention_written_out():
+    """Of our encoder in each layer; of fairseq's with the same weights at the bottom."""
+    theirs = build("transformer").eval()
+    ours = build_with_weights_of(theirs, residual_attention="mean").eval()
     source, previous = batch()
-    attention = plain.encoder.layers[0].self_attn
-    with torch.no_grad():
-        x, _ = plain.encoder.forward_embedding(source)
-        q, k = (
-            projection(x).view(3, 8, 2, 8).transpose(1, 2)
-            for projection in (attention.q_proj, attention.k_proj)
-        )
-        scores = q @ k.transpose(2, 3) / math.sqrt(8)  # B x heads x T x S
-    expected = scores.masked_fill(source.eq(PAD)[:, None, None], -math.inf).softmax(-1)
     real = source.ne(PAD)
-    for model in (plain, ours):
-        found, _ = recorded(model, source, previous)
-        probabilities, _ = found["encoder", 0]
-        assert torch.allclose(probabilities[:, real], expected.transpose(0, 1)[:, real], atol=1e-5)
-    # Above it, ours attends as the mean of both layers' scores tells it to.
-    assert not torch.allclose(
-        found["encoder", 1][0], recorded(plain, source, previous)[0]["encoder", 1][0], atol=1e-4
-    )
+    found, fairseqs = (recorded(model, source, previous)[0] for model in (ours, theirs))
+    scores = eager_scores(ours, "encoder", "self_attn", source, real.sum(1), previous)
+    for layer, unmasked in enumerate(scores):
+        masked = unmasked.masked_fill(~real[:, None, None], -math.inf)
+        expected = masked.softmax(-1).transpose(0, 1)[:, real]
+        assert torch.allclose(found["encoder", layer][0][:, real], expected, atol=1e-5)
+        same = torch.allclose(fairseqs["encoder", layer][0][:, real], expected, atol=1e-4)
+        assert same == (layer == 0)
 
 
 def test_colours_are_those_of_the_papers_bins():

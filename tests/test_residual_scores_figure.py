@@ -1,13 +1,10 @@
 """scripts/draw_residual_attention.sh, and the scores it reads out of a model."""
 
-import copy
-
 import pytest
 import torch
 from commands import error_of
-from models import EOS, build
+from models import EOS, build, eager_scores
 
-from benchmarks.eager_realformer import make_eager
 from realformer_fairseq.analysis import residual_scores_figure
 from realformer_fairseq.analysis.carried_scores import scores_by_layer
 from realformer_fairseq.analysis.residual_scores_figure import parts_of
@@ -29,25 +26,14 @@ class OnePair:
         return {"net_input": inputs}
 
 
-def scores_by_hand(model, attention):
-    """Of one head in each layer, from attention written the obvious way."""
-    places = {"encoder": ("encoder", "self_attn"), "cross": ("decoder", "encoder_attn")}
-    stack, name = places[attention]
-    eager, found = make_eager(copy.deepcopy(model)), []
-    for layer in getattr(eager, stack).layers:
-        module = getattr(layer, name)
-        module.register_forward_hook(lambda _, __, output: found.append(output[2][0, HEAD]))
-    with torch.no_grad():
-        eager(**OnePair().collater([0])["net_input"])
-    return found
-
-
 @pytest.mark.parametrize("attention", ["encoder", "cross"])
 @pytest.mark.parametrize("kind", ["mean", "sum"])
 def test_what_is_drawn_adds_up(kind, attention):
     model = build(residual_attention=kind).eval()
     layers = scores_by_layer(model, OnePair(), 0, attention, HEAD)
-    expected = scores_by_hand(model, attention)
+    places = {"encoder": ("encoder", "self_attn"), "cross": ("decoder", "encoder_attn")}
+    inputs = OnePair().collater([0])["net_input"].values()
+    expected = [each[0, HEAD] for each in eager_scores(model, *places[attention], *inputs)]
     assert len(layers) == len(expected) == 3
     assert layers[0].carried is None and torch.allclose(layers[0].fresh, expected[0], atol=1e-5)
     for layer, scores in zip(layers, expected):
