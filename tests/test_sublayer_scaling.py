@@ -1,5 +1,6 @@
 """Scaled residual connections: formulas, equality with fairseq, and what they do to depth."""
 
+import itertools
 import math
 
 import pytest
@@ -104,22 +105,18 @@ def test_a_plain_checkpoint_is_a_model_with_omega_1(scaling, mode):
     plain = build(residual_attention=mode).eval()
     scaled = build(seed=2, residual_attention=mode, sublayer_scaling=scaling).eval()
     scaled.load_state_dict(plain.state_dict())
-    source, previous = batch()
-    expected = logits(plain, source, previous)
-    torch.testing.assert_close(logits(scaled, source, previous), expected)
+    torch.testing.assert_close(logits(scaled, *batch()), logits(plain, *batch()))
 
 
 @pytest.mark.parametrize("scaling", SCALINGS)
 def test_scaling_changes_the_output_and_survives_saving(scaling):
-    source, previous = batch()
-    plain = build().eval()
-    scaled = build(sublayer_scaling=scaling).eval()
+    plain, scaled = build().eval(), build(sublayer_scaling=scaling).eval()
     for name, omega in omegas(scaled).items():
         scaled.state_dict()[name].copy_(torch.rand(omega.shape) + 1)
-    out = logits(scaled, source, previous)
-    assert (out - logits(plain, source, previous)).abs().max() > 1e-3
+    out = logits(scaled, *batch())
+    assert (out - logits(plain, *batch())).abs().max() > 1e-3
     again = build_with_weights_of(scaled, sublayer_scaling=scaling).eval()
-    assert torch.equal(logits(again, source, previous), out)
+    assert torch.equal(logits(again, *batch()), out)
 
 
 @pytest.mark.parametrize("scaling", SCALINGS)
@@ -168,10 +165,15 @@ def test_output_change_grows_with_the_log_of_the_depth_for_admin_and_linearly_fo
     assert growth["deepnorm"] < 1  # its bound does not depend on the depth
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("mode", ["mean", "sum"])
-@pytest.mark.parametrize("scaling", ["admin-analytic", "deepnorm"])
-def test_sixty_layers_in_half_precision_are_finite(scaling, mode, dtype):
+@pytest.mark.parametrize(
+    "scaling, dtype",
+    [
+        ("none", torch.float32),
+        *itertools.product(("admin-analytic", "deepnorm"), (torch.bfloat16, torch.float16)),
+    ],
+)
+def test_sixty_layers_are_finite_in_half_precision_if_scaled(scaling, mode, dtype):
     """Logits and gradients of a 60-12 model, of which no value may overflow."""
     options = dict(residual_attention=mode, sublayer_scaling=scaling)
     model = without_dropout(build(encoder_layers=60, decoder_layers=12, **options)).to(dtype)
