@@ -34,6 +34,17 @@ VARIANTS = {
     "cross+self-attention": dict(cross_self_attention=True, no_cross_attention=True),
     "no cross-attention": dict(no_cross_attention=True),
     "gelu": dict(activation_fn="gelu"),
+    "tanh": dict(activation_fn="tanh"),
+    "adaptive input and softmax": dict(adaptive_input=True, adaptive_softmax_cutoff="10,20"),
+    "adaptive softmax factor": dict(adaptive_softmax_cutoff="10", adaptive_softmax_factor=2),
+    "narrow output": dict(decoder_output_dim=12),
+    "NormFormer": dict(scale_attn=True, scale_fc=True, scale_heads=True, scale_resids=True),
+    "Pre-LN without the last norm": dict(
+        encoder_normalize_before=True, decoder_normalize_before=True, no_decoder_final_norm=True
+    ),
+    "one embedding": dict(merge_src_tgt_embed=True),
+    "LayerDrop": dict(encoder_layerdrop=0.5, decoder_layerdrop=0.5),
+    "unequal depth": dict(encoder_layers=5, decoder_layers=1),
 }
 
 
@@ -110,7 +121,7 @@ def test_every_parameter_gets_a_gradient(mode, name):
     """DDP stops on one that does not. Some options leave some out in fairseq's Transformer, too:
     the encoder without cross-attention, the output without the adaptive softmax's criterion."""
     without = parameters_without_gradient(build(residual_attention=mode, **VARIANTS[name]))
-    if name in ("no cross-attention", "adaptive softmax"):
+    if name == "no cross-attention" or "adaptive" in name:
         vanilla = build("transformer", **VARIANTS[name])
         assert without == without_second_set(parameters_without_gradient(vanilla))
     else:
