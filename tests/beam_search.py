@@ -2,7 +2,7 @@
 
 import torch
 from fairseq.sequence_generator import SequenceGenerator
-from models import EOS, PAD, TASK, logits
+from models import EOS, PAD, TASK, assert_close, logits
 
 
 def generate(models, source, beam=5, **options):
@@ -33,9 +33,5 @@ def assert_forced_scores(models, source, generated, beam=5):
         assert len(hypotheses) == beam
         words = sentence[sentence.ne(PAD)].unsqueeze(0)
         for hypothesis in hypotheses:
-            torch.testing.assert_close(
-                hypothesis["positional_scores"],
-                forced_scores(models, words, hypothesis["tokens"]),
-                atol=1e-5,
-                rtol=1e-5,
-            )
+            forced = forced_scores(models, words, hypothesis["tokens"])
+            assert_close(hypothesis["positional_scores"], forced)

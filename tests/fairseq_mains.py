@@ -1,4 +1,4 @@
-"""fairseq's own commands, run in the process of the test: starting one costs 8 s."""
+"""fairseq's own commands and trainer in the process of the test: starting one costs 8 s."""
 
 import contextlib
 import copy
@@ -10,7 +10,7 @@ from unittest import mock
 
 import torch
 from conftest import PROJECT
-from fairseq import options
+from fairseq import options, tasks, utils
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq_cli import generate as fairseq_generate
 from fairseq_cli import interactive as fairseq_interactive
@@ -18,6 +18,7 @@ from fairseq_cli import train as fairseq_train
 from fairseq_cli import validate as fairseq_validate
 
 from realformer_checkpoints.safe_types import allow_fairseq_checkpoints
+from realformer_fairseq.training.trainer import RealFormerTrainer
 
 COMMON = ("--user-dir", PROJECT / "realformer_fairseq", "--cpu")
 SEARCH = ("--beam", 4, "--max-len-b", 12, "--required-batch-size-multiple", 1, "--num-workers", 0)
@@ -88,6 +89,20 @@ def validate(data, path, *arguments):
 def train(*arguments):
     """fairseq-train; what it logs goes to pytest's ``caplog``."""
     return printed(fairseq_train, *arguments)
+
+
+def configuration(*arguments):
+    """What fairseq-train makes of a command line."""
+    args = options.parse_args_and_arch(options.get_training_parser(), words(*arguments))
+    return convert_namespace_to_omegaconf(args)
+
+
+def make_trainer(*arguments, kind=RealFormerTrainer):
+    """The trainer as fairseq-train has it when it looks for a checkpoint."""
+    cfg = configuration(*arguments)
+    utils.set_torch_seed(cfg.common.seed)
+    task = tasks.setup_task(cfg.task)
+    return kind(cfg, task, task.build_model(cfg.model), task.build_criterion(cfg.criterion))
 
 
 def load(path):

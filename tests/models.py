@@ -1,12 +1,14 @@
 """Small models and batches that the tests share."""
 
 import argparse
+import copy
 
 import torch
 from fairseq.data import Dictionary
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 
 import realformer_fairseq  # noqa: F401  registers the architectures
+from benchmarks.eager_realformer import make_eager
 
 MODES = ("mean", "sum", "none")
 
@@ -86,8 +88,33 @@ def batch(seed: int = 1):
     return source, previous
 
 
+def assert_close(actual, expected):
+    torch.testing.assert_close(actual, expected, atol=1e-5, rtol=1e-5)
+
+
 def logits(model, source, previous):
     return model(source, source.ne(PAD).sum(1), previous)[0]
+
+
+def eager_scores(model, stack, attention, *inputs):
+    """Scores of each layer ``(B, heads, T, S)``, by attention written the obvious way."""
+    eager, found = make_eager(copy.deepcopy(model)), []
+    for layer in getattr(eager, stack).layers:
+        module = getattr(layer, attention)
+        module.register_forward_hook(lambda _, __, output: found.append(output[2]))
+    with torch.no_grad():
+        eager(*inputs)
+    return found
+
+
+def assert_same_gradients(one, other):
+    """Of the same random numbers, and of all parameters."""
+    for model in (one, other):
+        torch.manual_seed(4)
+        logits(model, *batch()).pow(2).mean().backward()
+    expected = {name: p.grad for name, p in one.named_parameters()}
+    for name, parameter in other.named_parameters():
+        torch.testing.assert_close(parameter.grad, expected[name], msg=name)
 
 
 def without_dropout(model):

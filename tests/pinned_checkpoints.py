@@ -52,17 +52,13 @@ def hypotheses(model, task):
     """Of a beam search for each source sentence: words, score, score of each token."""
     generator = task.build_generator([model], Namespace(beam=BEAM, max_len_b=12))
     found = task.inference_step(generator, [model], {"net_input": batch(task)})
-    return [
-        [
-            {
-                "words": task.target_dictionary.string(one["tokens"]),
-                "score": float(one["score"]),
-                "positional_scores": one["positional_scores"].tolist(),
-            }
-            for one in beam
-        ]
-        for beam in found
-    ]
+
+    def written(one):
+        words = task.target_dictionary.string(one["tokens"])
+        scores = one["positional_scores"].tolist()
+        return {"words": words, "score": float(one["score"]), "positional_scores": scores}
+
+    return [[written(one) for one in beam] for beam in found]
 
 
 def outputs(model, task):

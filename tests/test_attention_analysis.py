@@ -7,7 +7,7 @@ import pytest
 import torch
 from commands import error_of
 from conftest import PROJECT, run
-from models import PAD, batch, build, build_with_weights_of, logits
+from models import PAD, batch, build, build_with_weights_of, eager_scores, logits
 
 from realformer_checkpoints import figures
 from realformer_checkpoints.safe_types import allow_fairseq_checkpoints
@@ -31,7 +31,6 @@ from realformer_fairseq.analysis.attention_statistics import (
 from realformer_fairseq.analysis.trained_model import load_model, load_split
 from realformer_runtime.command_line import UserError
 
-SCRIPT = PROJECT / "scripts/analyze_attention.sh"
 PNG = b"\x89PNG"
 
 
@@ -40,20 +39,16 @@ def random_probabilities(*shape, seed=1):
     return torch.randn(shape, generator=generator).mul(2).softmax(-1)
 
 
-def table_of(statistics, tmp_path):
-    attention_analysis.write_table(statistics, tmp_path / "table.csv")
-    return read_table(tmp_path / "table.csv")
-
-
 def read_table(path):
     """Numbers by measure, attention, layer and head."""
     with open(path, newline="") as file:
-        return {
-            (row["measure"], row["attention"], int(row["layer"]), int(row["head"])): [
-                float(row[name]) for name in attention_analysis.COLUMNS[4:]
-            ]
-            for row in csv.DictReader(file)
-        }
+        _, *rows = csv.reader(file)
+    return {(*row[:2], *map(int, row[2:4])): list(map(float, row[4:])) for row in rows}
+
+
+def table_of(statistics, tmp_path):
+    attention_analysis.write_table(statistics, tmp_path / "table.csv")
+    return read_table(tmp_path / "table.csv")
 
 
 @pytest.mark.parametrize("keys", [2, 7, 100])
@@ -88,12 +83,9 @@ def test_histograms_against_sorted_values():
         exact = values.quantile(share, dim=1).double()
         assert (histograms.quantile(share) - exact).abs().max() <= 1.5 / BINS
     assert histograms.quantile(1)[0].item() == pytest.approx(values[0].max().item(), abs=1.5 / BINS)
-
-
-def test_quantiles_of_equal_values_are_exact():
-    histograms = HeadHistograms(1, upper=1.0)
-    histograms.add(torch.full((1, 9), 0.3))
-    assert histograms.quantile(0.5).item() == torch.tensor(0.3).item()
+    equal = HeadHistograms(1, upper=1.0)
+    equal.add(torch.full((1, 9), 0.3))
+    assert equal.quantile(0.5).item() == torch.tensor(0.3).item()  # exactly
 
 
 def test_masked_keys_and_padded_queries_count_for_nothing(tmp_path):
@@ -112,12 +104,12 @@ def test_masked_keys_and_padded_queries_count_for_nothing(tmp_path):
         plain.add("cross", layer, small[layer], everything, everything[..., 0])
     found = table_of(padded, tmp_path)
     assert found == table_of(plain, tmp_path) and len(found) == 10  # 2 x 2 entropies and one jsd
-    assert found["entropy", "cross", 0, 0][:2] == [
-        9,
-        pytest.approx(entropy(small[0, 0]).mean().item(), rel=1e-5),
-    ]
+    expected = entropy(small[0, 0]).mean().item()
+    assert found["entropy", "cross", 0, 0][:2] == pytest.approx([9, expected], rel=1e-5)
     expected = jensen_shannon_divergence(small[0, 1], small[1, 1]).mean().item()
-    assert found["jsd", "cross", 1, 1][:2] == [9, pytest.approx(expected, rel=1e-4)]
+    assert found["jsd", "cross", 1, 1][:2] == pytest.approx([9, expected], rel=1e-4)
+    with pytest.raises(FloatingPointError, match="cross attention of layer 3"):
+        padded.add("cross", 3, large[0], torch.ones(3, 6, 9, dtype=torch.bool), queries)
 
 
 def test_queries_without_a_choice_are_left_out(tmp_path):
@@ -128,18 +120,9 @@ def test_queries_without_a_choice_are_left_out(tmp_path):
     statistics.add("decoder", 0, uniform.unsqueeze(0), attendable, attendable[:, :, 0])
     found = table_of(statistics, tmp_path)
     logarithms = [math.log(keys) for keys in (2, 3, 4)]
-    count, mean, lower, median, upper = found["entropy", "decoder", 0, 0]
-    assert count == 3 and mean == pytest.approx(sum(logarithms) / 3, rel=1e-5)
-    assert [lower, median, upper] == pytest.approx(logarithms, rel=1e-5)
+    expected = [3, sum(logarithms) / 3, *logarithms]  # count, mean and quartiles
+    assert found["entropy", "decoder", 0, 0] == pytest.approx(expected, rel=1e-5)
     assert found["normalised_entropy", "decoder", 0, 0] == pytest.approx([3, 1, 1, 1, 1], rel=1e-5)
-
-
-def test_attention_that_is_not_finite_is_refused():
-    statistics = AttentionStatistics()
-    attendable = torch.ones(1, 2, 2, dtype=torch.bool)
-    broken = torch.full((1, 1, 2, 2), float("nan"))
-    with pytest.raises(FloatingPointError, match="cross attention of layer 3"):
-        statistics.add("cross", 3, broken, attendable, attendable[..., 0])
 
 
 def recorded(model, source, previous):
@@ -181,60 +164,42 @@ def test_recording_reads_distributions_and_changes_nothing(arch, pre_norm):
         assert rows[:, ~visible[real]].eq(0).all()
 
 
-def test_probabilities_by_hand():
-    """The bottom layer of fairseq's own encoder, and of ours with the same weights."""
-    plain = build("transformer").eval()
-    ours = build_with_weights_of(plain, residual_attention="mean").eval()
+def test_probabilities_are_those_of_attention_written_out():
+    """Of our encoder in each layer; of fairseq's with the same weights at the bottom."""
+    theirs = build("transformer").eval()
+    ours = build_with_weights_of(theirs, residual_attention="mean").eval()
     source, previous = batch()
-    attention = plain.encoder.layers[0].self_attn
-    with torch.no_grad():
-        x, _ = plain.encoder.forward_embedding(source)
-        q, k = (
-            projection(x).view(3, 8, 2, 8).transpose(1, 2)
-            for projection in (attention.q_proj, attention.k_proj)
-        )
-        scores = q @ k.transpose(2, 3) / math.sqrt(8)  # B x heads x T x S
-    expected = scores.masked_fill(source.eq(PAD)[:, None, None], -math.inf).softmax(-1)
     real = source.ne(PAD)
-    for model in (plain, ours):
-        found, _ = recorded(model, source, previous)
-        probabilities, _ = found["encoder", 0]
-        assert torch.allclose(probabilities[:, real], expected.transpose(0, 1)[:, real], atol=1e-5)
-    # Above it, ours attends as the mean of both layers' scores tells it to.
-    assert not torch.allclose(
-        found["encoder", 1][0], recorded(plain, source, previous)[0]["encoder", 1][0], atol=1e-4
-    )
+    found, fairseqs = (recorded(model, source, previous)[0] for model in (ours, theirs))
+    scores = eager_scores(ours, "encoder", "self_attn", source, real.sum(1), previous)
+    for layer, unmasked in enumerate(scores):
+        masked = unmasked.masked_fill(~real[:, None, None], -math.inf)
+        expected = masked.softmax(-1).transpose(0, 1)[:, real]
+        assert torch.allclose(found["encoder", layer][0][:, real], expected, atol=1e-5)
+        same = torch.allclose(fairseqs["encoder", layer][0][:, real], expected, atol=1e-4)
+        assert same == (layer == 0)
 
 
 def test_colours_are_those_of_the_papers_bins():
-    bins = MEDIAN_BINS["entropy"]
-    assert [bins.colour(median) for median in (1.49, 1.5, 4.5, 4.51)] == [
-        COLOURS[0],
-        COLOURS[1],
-        COLOURS[1],
-        COLOURS[2],
-    ]
-    assert MEDIAN_BINS["jsd"].colour(0.9 * LN_2) == COLOURS[2]
-    assert MEDIAN_BINS["jsd"].colour(0.2 * LN_2) == COLOURS[0]
+    entropies = map(MEDIAN_BINS["entropy"].colour, (1.49, 1.5, 4.5, 4.51))
+    assert list(entropies) == [COLOURS[colour] for colour in (0, 1, 1, 2)]
+    divergences = map(MEDIAN_BINS["jsd"].colour, (0.2 * LN_2, 0.9 * LN_2))
+    assert list(divergences) == [COLOURS[0], COLOURS[2]]
 
 
 @pytest.fixture(scope="module")
-def analysed(prepared, trained, tmp_path_factory):
+def options(prepared, trained):
+    checkpoint = trained / "checkpoint_last.pt"
+    return ["--checkpoint", checkpoint, "--data", prepared / "data-bin", "--cpu"]
+
+
+@pytest.fixture(scope="module")
+def analysed(options, tmp_path_factory):
     """What the script writes for the trained model; a path with spaces."""
     out = tmp_path_factory.mktemp("analysis") / "my attention"
-    result = run(SCRIPT, *options(prepared, trained), "--out", out, "--title", "T")
+    result = run(PROJECT / "scripts/analyze_attention.sh", *options, "--out", out, "--title", "T")
     assert result.stderr == "analyze_attention.sh: 20 of 20 sentences\n"
     return out
-
-
-def options(prepared, trained):
-    return [
-        "--checkpoint",
-        trained / "checkpoint_last.pt",
-        "--data",
-        prepared / "data-bin",
-        "--cpu",
-    ]
 
 
 def test_script_writes_table_and_pictures(analysed, prepared):
@@ -254,9 +219,9 @@ def test_script_writes_table_and_pictures(analysed, prepared):
     assert all((analysed / name).read_bytes().startswith(PNG) for name in pictures)
 
 
-def test_batches_make_no_difference(analysed, prepared, trained, tmp_path):
+def test_batches_make_no_difference(analysed, options, tmp_path):
     """Of a sentence at a time, without padding, or of many."""
-    arguments = [*options(prepared, trained), "--out", tmp_path, "--max-tokens", 80]
+    arguments = [*options, "--out", tmp_path, "--max-tokens", 80]
     assert error_of(attention_analysis, *arguments, "--no-pictures") is None
     assert [path.name for path in tmp_path.iterdir()] == ["attention.csv"]
     found = read_table(tmp_path / "attention.csv")
@@ -267,21 +232,19 @@ def test_batches_make_no_difference(analysed, prepared, trained, tmp_path):
         assert numbers[2:] == pytest.approx(expected[place][2:], abs=0.0042), place
 
 
-def test_transformer_of_fairseq_is_measured_like_ours(analysed, prepared, trained, tmp_path):
+def test_transformer_of_fairseq_is_measured_like_ours(analysed, options, tmp_path):
     """The same weights, once as our model without chains and once as fairseq's."""
     allow_fairseq_checkpoints()
-    state = torch.load(trained / "checkpoint_last.pt", weights_only=True)
-    tables = {}
+    state = torch.load(options[1], weights_only=True)
+    tables = [read_table(analysed / "attention.csv")]
     for arch in ("realformer", "transformer"):
-        state["cfg"]["model"].arch = state["cfg"]["model"]._name = arch
-        state["cfg"]["model"].residual_attention = "none"
-        path = tmp_path / f"{arch}.pt"
-        torch.save({**state, "last_optimizer_state": None}, path)
-        arguments = [*options(prepared, trained), "--checkpoint", path, "--no-pictures"]
+        model = state["cfg"]["model"]
+        model.arch, model._name, model.residual_attention = arch, arch, "none"
+        torch.save({**state, "last_optimizer_state": None}, tmp_path / "model.pt")
+        arguments = [*options, "--checkpoint", tmp_path / "model.pt", "--no-pictures"]
         assert error_of(attention_analysis, *arguments, "--out", tmp_path / arch) is None
-        tables[arch] = read_table(tmp_path / arch / "attention.csv")
-    mine, theirs = tables.values()
-    with_chains = read_table(analysed / "attention.csv")
+        tables.append(read_table(tmp_path / arch / "attention.csv"))
+    with_chains, mine, theirs = tables
     assert mine.keys() == theirs.keys() == with_chains.keys()
     for place, numbers in mine.items():
         assert numbers[:2] == pytest.approx(theirs[place][:2], rel=1e-3), place
@@ -289,10 +252,10 @@ def test_transformer_of_fairseq_is_measured_like_ours(analysed, prepared, traine
     assert any(abs(mine[place][1] - with_chains[place][1]) > 0.01 for place in above)
 
 
-def test_map_of_a_sentence(prepared, trained, tmp_path):
+def test_map_of_a_sentence(prepared, options, tmp_path):
     english = (prepared / "bpe/test.en").read_text("utf-8").splitlines()
     shortest = min(range(20), key=lambda number: len(english[number]))  # is drawn soonest
-    arguments = [*options(prepared, trained), "--out", tmp_path, "--sentence", shortest]
+    arguments = [*options, "--out", tmp_path, "--sentence", shortest]
     assert error_of(attention_analysis, *arguments) is None
     assert error_of(attention_analysis, *arguments, "--layer", 0) is None
     pictures = sorted(tmp_path.iterdir())
@@ -304,8 +267,8 @@ def test_map_of_a_sentence(prepared, trained, tmp_path):
     assert all(path.read_bytes().startswith(PNG) for path in pictures)
 
 
-def test_names_in_a_map(prepared, trained):
-    model, task = load_model(*map(str, options(prepared, trained)[1:4:2]))
+def test_names_in_a_map(prepared, options):
+    model, task = load_model(*map(str, options[1:4:2]))
     dataset = load_split(task, "test")
     words = tokens_of_sentence(task, dataset, 7)
     source, target = (
@@ -318,6 +281,10 @@ def test_names_in_a_map(prepared, trained):
     found = attention_of_sentence(model, dataset, 7)
     assert found["cross", 1].shape == (4, len(target) + 1, len(source) + 1)
     assert plain("$a$") == r"\$a\$"
+    # With the encoder before the decoder:
+    names = {"encoder": (["a", "b"], ["a", "b"]), "decoder": (["</s>", "x"], ["</s>", "x"])}
+    assert names_of_map(names, "decoder", 2) == (["</s>", "x"], ["</s>", "x"])
+    assert names_of_map(names, "decoder", 4) == (["</s>", "x"], ["a", "b", "</s>", "x"])
 
 
 @pytest.mark.parametrize(
@@ -332,15 +299,19 @@ def test_names_in_a_map(prepared, trained):
         (["--sentence", "1", "--layer", "2"], ["--layer 2", "0 to 1"]),
         (["--layer", "1"], ["--layer needs --sentence"]),
         (["--sentence", "1", "--no-pictures"], ["--no-pictures"]),
+        (["--data", "small"], ["--data small", "size mismatch"]),
     ],
     ids=lambda value: " ".join(value),
 )
-def test_mistakes_get_one_line(extra, words, prepared, trained, tmp_path):
-    arguments = [*options(prepared, trained), "--out", tmp_path, *extra]
-    error = error_of(attention_analysis, *arguments)
+def test_mistakes_get_one_line(extra, words, options, tmp_path, monkeypatch):
+    (tmp_path / "small").mkdir()
+    for lang in ("en", "fr"):
+        (tmp_path / f"small/dict.{lang}.txt").write_text("cat 1\n")
+    monkeypatch.chdir(tmp_path)
+    error = error_of(attention_analysis, *options, "--out", "out", *extra)
     assert error.startswith("analyze_attention.sh: ") and "\n" not in error
     assert all(word in error for word in words), error
-    assert not list(tmp_path.iterdir())
+    assert not (tmp_path / "out").exists() or not list((tmp_path / "out").iterdir())
 
 
 def test_without_matplotlib_there_is_a_way_on(monkeypatch):
@@ -349,20 +320,6 @@ def test_without_matplotlib_there_is_a_way_on(monkeypatch):
     error = error_of(attention_analysis, *arguments)
     assert "matplotlib" in error and "--no-pictures" in error and "\n" not in error
     assert "c.pt" in error_of(attention_analysis, *arguments, "--no-pictures")
-
-
-def test_names_of_a_map_with_the_encoder_before_the_decoder():
-    names = {"encoder": (["a", "b"], ["a", "b"]), "decoder": (["</s>", "x"], ["</s>", "x"])}
-    assert names_of_map(names, "decoder", 2) == (["</s>", "x"], ["</s>", "x"])
-    assert names_of_map(names, "decoder", 4) == (["</s>", "x"], ["a", "b", "</s>", "x"])
-
-
-def test_dictionaries_must_fit(prepared, trained, tmp_path):
-    for lang in ("en", "fr"):
-        (tmp_path / f"dict.{lang}.txt").write_text("cat 1\n")
-    arguments = [*options(prepared, trained), "--data", tmp_path, "--out", tmp_path]
-    error = error_of(attention_analysis, *arguments)
-    assert f"--data {tmp_path}" in error and "size mismatch" in error and "\n" not in error
 
 
 def test_xformers_are_refused():

@@ -20,11 +20,6 @@ def test_dropped_share_and_scale(p):
     assert mask.max().item() == pytest.approx(1 / (1 - p), rel=1e-4)
 
 
-@pytest.mark.parametrize("p, expected", [(0.0, 1.0), (1.0, 0.0)])
-def test_nothing_and_all_dropped(p, expected):
-    assert torch.equal(dropout_mask(torch.empty(5, 3), p), torch.full((5, 3), expected))
-
-
 def test_neighbours_are_independent():
     """Four elements share a draw; each pair of them agrees as often as chance has it."""
     torch.manual_seed(2)
@@ -33,20 +28,22 @@ def test_neighbours_are_independent():
     assert (correlation - torch.eye(4)).abs().max() < 5 / 100_000**0.5
 
 
+@pytest.mark.parametrize("p, value", [(0.0, 1.0), (1.0, 0.0)])
 @pytest.mark.parametrize("size", [(0,), (1,), (3,), (2, 3, 5)])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
-def test_shape_and_type(size, dtype):
-    mask = dropout_mask(torch.empty(size, dtype=dtype), 0.3)
+def test_shape_and_type_and_nothing_or_all_dropped(size, dtype, p, value):
+    empty = torch.empty(size, dtype=dtype)
+    assert torch.equal(dropout_mask(empty, p), torch.full(size, value, dtype=dtype))
+    mask = dropout_mask(empty, 0.3)
     assert mask.shape == size and mask.dtype == dtype
 
 
 def test_seed_repeats_it():
     masks = []
-    for _ in range(2):
-        torch.manual_seed(3)
+    for seed in (3, 3, 4):
+        torch.manual_seed(seed)
         masks.append(dropout_mask(torch.empty(100), 0.5))
-    assert torch.equal(*masks)
-    assert not torch.equal(masks[0], dropout_mask(torch.empty(100), 0.5))
+    assert torch.equal(*masks[:2]) and not torch.equal(*masks[1:])
 
 
 def test_gradient_passes_where_the_value_did():

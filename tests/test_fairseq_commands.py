@@ -5,6 +5,7 @@ import math
 
 import pytest
 import torch
+from beam_search import forced_scores
 from conftest import TRAINING
 from fairseq.checkpoint_utils import load_model_ensemble_and_task
 from fairseq.logging.progress_bar import SimpleProgressBar
@@ -38,9 +39,8 @@ def checkpoints(trained, tmp_path_factory):
     folder = tmp_path_factory.mktemp("same weights")
     state = load(trained / "checkpoint_last.pt")
     generator = torch.Generator().manual_seed(WEIGHTS)
-    embeddings = torch.randn(
-        state["model"]["encoder.embed_tokens.weight"].shape, generator=generator
-    )
+    shape = state["model"]["encoder.embed_tokens.weight"].shape
+    embeddings = torch.randn(shape, generator=generator)
     for name, value in state["model"].items():
         noise = torch.randn(value.shape, generator=generator)
         if "embed_tokens" in name or "output_projection" in name:
@@ -66,6 +66,11 @@ def data(prepared):
     return prepared / "data-bin"
 
 
+def soft(text):
+    """The probabilities of a soft alignment."""
+    return [float(value) for row in text.split() for value in row.split(",")]
+
+
 def assert_same(one, other):
     """The same words and alignments, and scores within what is printed."""
     assert one.keys() == other.keys()
@@ -76,16 +81,12 @@ def assert_same(one, other):
             if kind in "HDP":
                 for found, value in zip(numbers(texts), numbers(expected)):
                     assert found == pytest.approx(value, abs=PRINTED), (kind, number)
-            elif kind == "A" and "," in "".join(texts):  # soft: probabilities
+            if kind == "A" and "," in texts[0]:
                 for text, value in zip(texts, expected):
                     assert soft(text) == pytest.approx(soft(value), abs=PRINTED)
-            if kind != "P" and not (kind == "A" and "," in "".join(texts)):
+            elif kind != "P":
                 words = [[text.split("\t")[-1] for text in group] for group in (texts, expected)]
                 assert words[0] == words[1], (kind, number)
-
-
-def soft(text):
-    return [float(value) for row in text.split() for value in row.split(",")]
 
 
 def is_same(one, other):
@@ -100,9 +101,9 @@ class Forced:
     """Log-probabilities, to base 2, of given words under models, from forward passes."""
 
     def __init__(self, paths, data):
-        self.models, _, task = load_model_ensemble_and_task(
-            list(map(str, paths)), {"data": str(data)}
-        )
+        names = [str(path) for path in paths]
+        models, _, task = load_model_ensemble_and_task(names, {"data": str(data)})
+        self.models = [model.eval() for model in models]
         self.source, self.target = task.source_dictionary, task.target_dictionary
 
     def __call__(self, source, target):
@@ -111,17 +112,7 @@ class Forced:
             torch.tensor([*map(dictionary.index, text.split(" ")), dictionary.eos()])
             for dictionary, text in ((self.source, source), (self.target, target))
         )
-        source = source[None]
-        previous = torch.cat([target[-1:], target[:-1]])[None]
-        with torch.no_grad():
-            lprobs = torch.stack(
-                [
-                    torch.log_softmax(model.eval()(source, None, previous)[0][0], -1)
-                    for model in self.models
-                ]
-            )
-        mean = lprobs.logsumexp(0) - math.log(len(self.models))
-        return (mean.gather(1, target[:, None])[:, 0] / math.log(2)).tolist()
+        return (forced_scores(self.models, source[None], target) / math.log(2)).tolist()
 
     def check(self, lines):
         """Every hypothesis has the scores that forcing it gives."""
@@ -207,12 +198,10 @@ def test_generate(name, checkpoints, data, forced):
 )
 def test_what_is_random_is_repeatable(arguments, checkpoints, data):
     """With the same seed, and different with another; dropout is really on."""
-    path = [checkpoints["mean"]]
-    (one,) = generate_each(data, path, *arguments, "--seed", 3)
-    (again,) = generate_each(data, path, *arguments, "--seed", 3)
-    (other,) = generate_each(data, path, *arguments, "--seed", 4)
+    path = checkpoints["mean"]
+    one, again, other = (generate(data, path, *arguments, "--seed", seed) for seed in (3, 3, 4))
     assert one == again and one["H"] != other["H"]
-    assert one["H"] != generate(data, path[0])["H"]
+    assert one["H"] != generate(data, path)["H"]
 
 
 def test_a_tokenizer_without_languages_names_the_flags(checkpoints, data):
@@ -248,19 +237,15 @@ def test_validate(checkpoints, data, forced, monkeypatch):
     found = {}
     for name, path in checkpoints.items():
         kept = []
-        monkeypatch.setattr(
-            SimpleProgressBar, "print", lambda _, stats, found=kept, **__: found.append(stats)
-        )
+        keep = lambda _, stats, kept=kept, **__: kept.append(stats)  # noqa: E731
+        monkeypatch.setattr(SimpleProgressBar, "print", keep)
         validate(data, path, "--valid-subset", "test", "--log-format", "simple")
         (found[name],) = map(dict, kept)
     assert found["none"] == found["vanilla"] != found["mean"]
     references = generate(data, checkpoints["mean"], "--score-reference")
-    scores = [s for n in range(20) for s in forced(references["S"][n][0], reference(data, n))]
+    targets = (data.parent / "bpe/test.fr").read_text().splitlines()
+    scores = [s for n in range(20) for s in forced(references["S"][n][0], targets[n])]
     assert found["mean"]["nll_loss"] == pytest.approx(-sum(scores) / len(scores), abs=1e-2)
-
-
-def reference(data, number):
-    return (data.parent / "bpe/test.fr").read_text().splitlines()[number]
 
 
 def test_too_long_a_sentence_is_named_or_left_out(checkpoints, data, caplog):

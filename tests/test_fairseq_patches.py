@@ -5,9 +5,9 @@ import os
 import pytest
 import torch
 from conftest import PROJECT, TRAINING, run
-from fairseq import checkpoint_utils, options, tasks
-from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from fairseq import checkpoint_utils
 from fairseq.trainer import Trainer
+from fairseq_mains import make_trainer
 
 from realformer_fairseq import fairseq_patches
 from realformer_fairseq.fairseq_patches import PATCHES, is_ours
@@ -40,10 +40,6 @@ def functions():
     return [getattr(patch.owner, patch.name) for patch in PATCHES]
 
 
-def original(function):
-    return getattr(function, fairseq_patches.MARK)[1]
-
-
 @pytest.fixture(autouse=True)
 def installed():
     fairseq_patches.install()
@@ -57,19 +53,15 @@ def test_the_table_says_why_and_for_whom():
         assert patch.reason and "realformer" in patch.models
 
 
-def test_importing_installs_and_a_second_time_wraps_nothing_twice():
-    own = [original(function) for function in functions()]
+def test_a_second_time_wraps_nothing_twice_and_uninstalling_restores_fairseqs_own():
+    own = [getattr(function, fairseq_patches.MARK)[1] for function in functions()]
     assert not any(hasattr(function, fairseq_patches.MARK) for function in own)
     fairseq_patches.install()
     assert all(map(is_ours, functions()))
-    assert [original(function) for function in functions()] == own
-
-
-def test_uninstalling_gives_fairseq_its_own_functions_back():
-    own = [original(function) for function in functions()]
-    fairseq_patches.uninstall()
-    fairseq_patches.uninstall()
-    assert functions() == own
+    assert [getattr(function, fairseq_patches.MARK)[1] for function in functions()] == own
+    for _ in range(2):
+        fairseq_patches.uninstall()
+        assert functions() == own
 
 
 def test_what_others_wrap_around_ours_stays(monkeypatch):
@@ -89,14 +81,9 @@ def test_what_others_wrap_around_ours_stays(monkeypatch):
 @pytest.mark.parametrize(
     "name, ours",
     [
-        ("realformer_wmt_en_fr", True),
-        ("multilingual_realformer", True),
-        ("transformer", True),
-        ("transformer_iwslt_de_en", True),
-        ("fconv", False),
-        ("transformer_align", False),
-        ("transformer_lm", False),
-        (None, False),
+        *((arch, True) for arch in ("realformer_wmt_en_fr", "multilingual_realformer")),
+        *((arch, True) for arch in ("transformer", "transformer_iwslt_de_en")),
+        *((arch, False) for arch in ("fconv", "transformer_align", "transformer_lm", None)),
     ],
 )
 def test_models_concerned(name, ours):
@@ -109,12 +96,8 @@ def test_only_trainers_of_our_models_become_ours(prepared, tmp_path, arch):
     if arch == "fconv":  # which has other options for its sizes
         line = [prepared / "data-bin", "--task", "translation", "--arch", arch, "--cpu"]
         line += ["--optimizer", "adam", "--lr", 0.1, "--max-tokens", 300, "--save-dir", tmp_path]
-    parser = options.get_training_parser()
-    cfg = convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, list(map(str, line))))
-    task = tasks.setup_task(cfg.task)
-    criterion = task.build_criterion(cfg.criterion)
-    trainer = Trainer(cfg, task, task.build_model(cfg.model), criterion)
-    checkpoint_utils.load_checkpoint(cfg.checkpoint, trainer)
+    trainer = make_trainer(*line, kind=Trainer)
+    checkpoint_utils.load_checkpoint(trainer.cfg.checkpoint, trainer)
     assert type(trainer) is (Trainer if arch == "fconv" else RealFormerTrainer)
     assert (tmp_path / ".training.lock").exists() is (arch != "fconv")
 

@@ -8,13 +8,14 @@ import pytest
 import torch
 from conftest import PROJECT
 from fairseq.checkpoint_utils import load_model_ensemble_and_task
+from fairseq.models import ARCH_MODEL_REGISTRY
 from fairseq.sequence_generator import SequenceGenerator
 from models import (
-    EOS,
     MODES,
-    PAD,
     TASK,
     arguments,
+    assert_close,
+    assert_same_gradients,
     batch,
     build,
     build_with_weights_of,
@@ -22,38 +23,13 @@ from models import (
     without_dropout,
 )
 
-# Besides those of test_model.py: options under which `none` is fairseq's Transformer.
-VARIANTS = {
-    "adaptive input and softmax": dict(adaptive_input=True, adaptive_softmax_cutoff="10,20"),
-    "adaptive softmax factor": dict(adaptive_softmax_cutoff="10", adaptive_softmax_factor=2),
-    "narrow output": dict(decoder_output_dim=12),
-    "NormFormer": dict(scale_attn=True, scale_fc=True, scale_heads=True, scale_resids=True),
-    "Pre-LN without the last norm": dict(
-        encoder_normalize_before=True, decoder_normalize_before=True, no_decoder_final_norm=True
-    ),
-    "one embedding": dict(merge_src_tgt_embed=True),
-    "quant-noise": dict(quant_noise_pq=0.5),
-    "LayerDrop": dict(encoder_layerdrop=0.5, decoder_layerdrop=0.5),
-    "unequal depth": dict(encoder_layers=5, decoder_layers=1),
-    "tanh": dict(activation_fn="tanh"),
-}
+from realformer_fairseq.modules.sublayer_scaling import SUBLAYER_SCALING_CHOICES
 
 
 def pair(**options):
     """fairseq's Transformer, and ours with its weights and without residual scores."""
     vanilla = build("transformer", **options)
     return vanilla, build_with_weights_of(vanilla, residual_attention="none", **options)
-
-
-def assert_close(actual, expected):
-    torch.testing.assert_close(actual, expected, atol=1e-5, rtol=1e-5)
-
-
-@pytest.mark.parametrize("name", VARIANTS)
-def test_none_equals_fairseqs_transformer(name):
-    source, previous = batch()
-    vanilla, ours = (model.eval() for model in pair(**VARIANTS[name]))
-    assert_close(logits(ours, source, previous), logits(vanilla, source, previous))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -69,54 +45,35 @@ def test_layerdrop_drops_the_layers_that_fairseq_drops(seed):
     assert_close(found[1], found[0])
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_offloaded_activations_give_the_same_gradients(mode):
-    plain = without_dropout(build(residual_attention=mode))
-    saving = build_with_weights_of(plain, residual_attention=mode, offload_activations=True)
-    assert saving.cfg.checkpoint_activations
-    for model in (plain, without_dropout(saving)):
-        logits(model, *batch()).pow(2).mean().backward()
-    expected = {name: p.grad for name, p in plain.named_parameters()}
-    for name, parameter in saving.named_parameters():
-        torch.testing.assert_close(parameter.grad, expected[name], msg=name)
-
-
 @pytest.mark.parametrize("option", ["checkpoint_activations", "offload_activations"])
-@pytest.mark.parametrize("mode", ["mean", "sum"])
-def test_recomputed_layers_have_the_dropout_they_had(option, mode):
+@pytest.mark.parametrize("scaling", SUBLAYER_SCALING_CHOICES)
+@pytest.mark.parametrize("mode", MODES)
+def test_recomputed_layers_give_the_same_gradients(option, scaling, mode):
     """The second forward pass of a layer must draw the random numbers of the first."""
-    plain = build(residual_attention=mode, dropout=0.3, attention_dropout=0.3)
-    other = build_with_weights_of(
-        plain, residual_attention=mode, dropout=0.3, attention_dropout=0.3, **{option: True}
-    )
-    for model in (plain, other):
-        model.train()
-        torch.manual_seed(4)
-        logits(model, *batch()).pow(2).mean().backward()
-    expected = {name: p.grad for name, p in plain.named_parameters()}
-    for name, parameter in other.named_parameters():
-        torch.testing.assert_close(parameter.grad, expected[name], msg=name)
+    options = dict(residual_attention=mode, sublayer_scaling=scaling)
+    options |= dict(dropout=0.3, attention_dropout=0.3)
+    plain = build(**options).train()
+    saving = build_with_weights_of(plain, **options, **{option: True}).train()
+    layers = [*saving.encoder.layers, *saving.decoder.layers]
+    assert all(hasattr(layer, "precheckpoint_forward") for layer in layers)
+    assert_same_gradients(plain, saving)
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_layers_to_keep_are_taken_from_a_deeper_checkpoint(mode):
+    """And counted in what is saved: fairseq saves the arguments, but not which were kept."""
     deep = build(residual_attention=mode, encoder_layerdrop=0.5, decoder_layerdrop=0.5)
-    options = dict(residual_attention=mode, encoder_layers_to_keep="0,2")
-    kept = build(seed=9, decoder_layers_to_keep="1", **options).eval()
-    args = arguments(decoder_layers_to_keep="1", **options)
-    kept.load_state_dict(deep.state_dict(), strict=True, model_cfg=args)
-    expected = {}
-    for name, value in deep.state_dict().items():
-        stack, _, rest = name.partition(".layers.")
-        place = {("encoder", "0"): 0, ("encoder", "2"): 1, ("decoder", "1"): 0}
-        number, _, rest = rest.partition(".")
-        if not number:
-            expected[name] = value
-        elif (stack, number) in place:
-            expected[f"{stack}.layers.{place[stack, number]}.{rest}"] = value
-    shallow = build(residual_attention=mode, encoder_layers=2, decoder_layers=1).eval()
-    shallow.load_state_dict(expected)
-    assert torch.equal(logits(kept, *batch()), logits(shallow, *batch()))
+    keep = dict(encoder_layers_to_keep="0,2", decoder_layers_to_keep="0,2")
+    args = arguments(residual_attention=mode, **keep)
+    kept = ARCH_MODEL_REGISTRY[args.arch].build_model(args, TASK)
+    assert (args.encoder_layers, args.decoder_layers) == (2, 2)
+    asked = arguments(residual_attention=mode, **keep)
+    kept.load_state_dict(deep.state_dict(), strict=True, model_cfg=asked)
+    shallow, state = build(residual_attention=mode, encoder_layers=2, decoder_layers=2), {}
+    for name in shallow.state_dict():
+        state[name] = deep.state_dict()[name.replace(".layers.1.", ".layers.2.")]
+    shallow.load_state_dict(state)
+    assert torch.equal(logits(kept.eval(), *batch()), logits(shallow.eval(), *batch()))
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -129,6 +86,8 @@ def test_quant_noise(mode):
         for stack in (noisy.encoder, noisy.decoder):
             stack.quant_noise.weight.copy_(torch.eye(16))
     assert_close(logits(noisy.eval(), *batch()), logits(plain, *batch()))
+    vanilla, ours = (model.eval() for model in pair(quant_noise_pq=0.5))
+    assert_close(logits(ours, *batch()), logits(vanilla, *batch()))
     out = logits(without_dropout(noisy), *batch())
     assert (out - logits(plain, *batch())).abs().max() > 0.01
     out.pow(2).mean().backward()
@@ -137,15 +96,17 @@ def test_quant_noise(mode):
 
 @pytest.mark.parametrize("normalize_before", [False, True])
 def test_hidden_states_are_fairseqs(normalize_before):
-    found = []
-    options = dict(
-        encoder_normalize_before=normalize_before, decoder_normalize_before=normalize_before
+    found, names = [], []
+    options = dict.fromkeys(
+        ("encoder_normalize_before", "decoder_normalize_before"), normalize_before
     )
     source, previous = batch()
     for model in pair(**options):
         encoder_out = model.eval().encoder(source, return_all_hiddens=True)
         _, extra = model.decoder(previous, encoder_out=encoder_out)
         found.append((encoder_out["encoder_states"], extra["inner_states"]))
+        names.append(encoder_out.keys())
+    assert names[1] >= names[0]
     for expected, actual in zip(*found):
         assert len(expected) == len(actual) == 4
         for one, other in zip(expected, actual):
@@ -181,41 +142,6 @@ def test_embeddings_of_the_source_can_be_given():
     assert_close(other["encoder_out"][0], one["encoder_out"][0])
 
 
-def uneven_batch(left_pad):
-    """Sources of 1, 2, 9 and 40 tokens, padded on one side."""
-    torch.manual_seed(2)
-    sentences = []
-    for length in (1, 2, 9, 40):
-        sentence = torch.randint(4, len(TASK.source_dictionary), (length,))
-        sentence[-1] = EOS
-        sentences.append(sentence)
-    padded = torch.full((4, 40), PAD)
-    for row, sentence in zip(padded, sentences):
-        row[slice(-len(sentence), None) if left_pad else slice(len(sentence))] = sentence
-    return padded, sentences
-
-
-def generate(models, source, beam=3):
-    generator = SequenceGenerator(models, TASK.target_dictionary, beam_size=beam, max_len_b=8)
-    sample = {"net_input": {"src_tokens": source, "src_lengths": source.ne(PAD).sum(1)}}
-    with torch.no_grad():
-        return generator.generate(models, sample)
-
-
-@pytest.mark.parametrize("left_pad", [True, False], ids=["left", "right"])
-@pytest.mark.parametrize("mode", MODES)
-def test_sentences_of_very_different_lengths(mode, left_pad):
-    model = build(residual_attention=mode).eval()
-    padded, sentences = uneven_batch(left_pad)
-    together = generate([model], padded)
-    for sentence, hypotheses in zip(sentences, together):
-        (alone,) = generate([model], sentence.unsqueeze(0))
-        assert len(alone) == len(hypotheses) == 3
-        for one, other in zip(alone, hypotheses):
-            assert torch.equal(one["tokens"], other["tokens"])
-            assert_close(one["positional_scores"], other["positional_scores"])
-
-
 @pytest.fixture(scope="module")
 def trained_model(trained, prepared):
     """The model of a checkpoint, and what it is to read."""
@@ -241,22 +167,13 @@ def test_a_trained_model_scripts_and_can_be_saved(trained_model):
         torch.testing.assert_close(torch.jit.load(file)(*inputs)[0], expected)
 
 
-@pytest.mark.parametrize(
-    "arch", [pytest.param("transformer", marks=pytest.mark.slow), "realformer_tiny"]
-)
-def test_the_beam_search_around_a_model_scripts(trained_model, arch):
-    """Where fairseq's does, which the first case shows."""
+def test_the_beam_search_around_a_model_scripts(trained_model):
     model, task, sample = trained_model
-    if arch == "transformer":
-        model = build(arch).eval()
-    dictionary = TASK.target_dictionary if arch == "transformer" else task.target_dictionary
-    source = sample["net_input"]["src_tokens"].remainder(40)
-    source = source.where(sample["net_input"]["src_tokens"].ne(PAD), torch.tensor(PAD))
-    sample = {"net_input": {"src_tokens": source, "src_lengths": source.ne(PAD).sum(1)}}
-    generator = SequenceGenerator([model], dictionary, beam_size=3, max_len_b=6)
+    generator = SequenceGenerator([model], task.target_dictionary, beam_size=3, max_len_b=6)
     scripted = torch.jit.script(copy.deepcopy(generator))
+    net_input = {name: sample["net_input"][name] for name in ("src_tokens", "src_lengths")}
     with torch.no_grad():
-        expected, actual = generator.forward(sample), scripted(sample)
+        expected, actual = (search({"net_input": net_input}) for search in (generator, scripted))
     for one, other in zip(expected, actual):
         assert len(one) == len(other) == 3
         for hypothesis, again in zip(one, other):

@@ -1,27 +1,29 @@
 """Folding omega away leaves what a model computes as it was."""
 
-import shutil
-
 import fairseq
 import pytest
 import torch
+from commands import error_of
 from conftest import PROJECT, run, train
 from fairseq import checkpoint_utils
 from fairseq.models import ARCH_MODEL_REGISTRY
-from models import TASK, arguments, batch, logits, with_trained_omega
+from fairseq_mains import SEARCH, generate, lines_by_kind, numbers
+from models import TASK, arguments, assert_close, batch, logits, with_trained_omega
 
+from realformer_fairseq.checkpoints import folding
 from realformer_fairseq.checkpoints.folding import fold_omega, fold_state
 from realformer_runtime.command_line import UserError
 
+SHARED = dict(share_all_embeddings=True)
 VARIANTS = {
-    "shared embeddings": dict(share_all_embeddings=True),
+    "shared embeddings": SHARED,
     "tied decoder embeddings": dict(share_decoder_input_output_embed=True),
     "no shared embeddings": {},
     "learned positions": dict(encoder_learned_pos=True, decoder_learned_pos=True),
     "no positions": dict(no_token_positional_embeddings=True),
     "layernorm embedding": dict(layernorm_embedding=True, no_scale_embedding=True),
     "narrow decoder": dict(decoder_embed_dim=12, decoder_input_dim=12, decoder_output_dim=12),
-    "layernorm embedding, shared": dict(layernorm_embedding=True, share_all_embeddings=True),
+    "layernorm embedding, shared": dict(layernorm_embedding=True, **SHARED),
     "layernorm embedding, tied": dict(
         layernorm_embedding=True, share_decoder_input_output_embed=True
     ),
@@ -51,30 +53,23 @@ def test_logits_stay_the_same(name, mode, scaling):
     model = with_trained_omega(**options)
     before = {key: value.clone() for key, value in model.state_dict().items()}
     other, _ = folded(model, **options)
-    source, previous = batch()
-    expected = logits(model, source, previous)
-    torch.testing.assert_close(logits(other, source, previous), expected, atol=1e-5, rtol=1e-5)
+    assert_close(logits(other, *batch()), logits(model, *batch()))
     assert all(torch.equal(value, before[key]) for key, value in model.state_dict().items())
 
 
-def test_a_first_omega_of_1_leaves_the_embeddings_alone():
-    options = dict(sublayer_scaling="admin", share_all_embeddings=True)
-    model = with_trained_omega(**options)
+@pytest.mark.parametrize("first", [1, 2])
+def test_a_first_omega_of_1_leaves_the_embeddings_shared(first):
+    """Else the decoder's own stay tied."""
+    model = with_trained_omega(sublayer_scaling="admin", **SHARED)
     for stack in (model.encoder, model.decoder):
-        torch.nn.init.ones_(stack.layers[0].self_attn_residual.omega)
-    other, args = folded(model, **options)
-    assert args.share_all_embeddings and not args.encoder_learned_pos
-    assert torch.equal(other.encoder.embed_tokens.weight, model.encoder.embed_tokens.weight)
-    source, previous = batch()
-    expected = logits(model, source, previous)
-    torch.testing.assert_close(logits(other, source, previous), expected, atol=1e-5, rtol=1e-5)
-
-
-def test_the_decoder_stays_tied():
-    options = dict(sublayer_scaling="admin", share_all_embeddings=True)
-    other, args = folded(with_trained_omega(**options), **options)
-    assert not args.share_all_embeddings and args.share_decoder_input_output_embed
+        torch.nn.init.constant_(stack.layers[0].self_attn_residual.omega, first)
+    other, args = folded(model, sublayer_scaling="admin", **SHARED)
+    assert_close(logits(other, *batch()), logits(model, *batch()))
     assert other.decoder.output_projection.weight is other.decoder.embed_tokens.weight
+    assert (args.share_all_embeddings, args.encoder_learned_pos) == (first == 1, first != 1)
+    assert first == 1 or args.share_decoder_input_output_embed
+    same = torch.equal(other.encoder.embed_tokens.weight, model.encoder.embed_tokens.weight)
+    assert same == (first == 1)
 
 
 @pytest.mark.parametrize(
@@ -92,8 +87,8 @@ def test_what_cannot_be_folded_is_named(options, message):
 
 def test_several_models_in_one_are_refused():
     """Parameters of ``multilingual_realformer`` have the pair of languages in front."""
-    model = with_trained_omega(sublayer_scaling="admin")
-    state = {f"models.en-fr.{name}": value for name, value in model.state_dict().items()}
+    state = with_trained_omega(sublayer_scaling="admin").state_dict()
+    state = {f"models.en-fr.{name}": value for name, value in state.items()}
     with pytest.raises(UserError, match="layers of the encoder are missing"):
         fold_omega(state, arguments(sublayer_scaling="admin"))
 
@@ -108,84 +103,51 @@ def test_an_omega_of_zero_is_named(value):
 
 
 def test_the_average_of_weights_belongs_to_the_training_before():
-    args = arguments(sublayer_scaling="admin")
     model = with_trained_omega(sublayer_scaling="admin")
-    state = dict(
-        cfg={"model": args, "common": {}},
-        model=dict(model.state_dict()),
-        last_optimizer_state={},
-        extra_state={"ema": {}, "epoch": 3},
-    )
+    state = {"cfg": {"model": arguments(sublayer_scaling="admin"), "common": {}}}
+    state |= {"model": dict(model.state_dict()), "last_optimizer_state": {}}
+    state["extra_state"] = {"ema": {}, "epoch": 3}
     fold_state(state)
     assert "last_optimizer_state" not in state and state["extra_state"] == {"epoch": 3}
 
 
-def generate(data, checkpoint, *options):
-    command = ["fairseq-generate", data, "--path", checkpoint, "--gen-subset", "test", "--cpu"]
-    command += ["--beam", 2, "--max-len-b", 10, "--required-batch-size-multiple", 1]
-    result = run(*command, *options)
-    return [line for line in result.stdout.splitlines() if line.startswith(("H-", "P-"))]
-
-
-def scores(lines):
-    """Numbers of H- and P- lines, and the rest of each."""
-    values = [[float(x) for x in line.split("\t")[1].split()] for line in lines]
-    words = [(line.split("\t")[0], line.split("\t")[2:]) for line in lines]
-    return values, words
-
-
-@pytest.fixture(scope="module")
-def trained_with_admin(prepared, tmp_path_factory):
-    """After ten updates with a large learning rate omega is no longer constant."""
-
-    def make(mode):
-        folder = tmp_path_factory.mktemp("admin " + mode)
-        options = ["--sublayer-scaling", "admin", "--residual-attention", mode]
-        train(prepared / "data-bin", folder, *options, "--max-update", 10, "--no-epoch-checkpoints")
-        state = torch.load(folder / "checkpoint_last.pt", weights_only=True)["model"]
-        omegas = [value for name, value in state.items() if name.endswith(".omega")]
-        assert len(omegas) == 10 and all(len(omega.unique()) > 10 for omega in omegas)
-        return folder / "checkpoint_last.pt"
-
-    return make
-
-
 @pytest.mark.parametrize("mode", ["none", pytest.param("mean", marks=pytest.mark.slow)])
-def test_command_line(trained_with_admin, prepared, tmp_path, mode):
-    """With --residual-attention none, fairseq needs nothing of ours for the result."""
-    checkpoint, output = trained_with_admin(mode), tmp_path / "folded model.pt"
+def test_command_line(prepared, tmp_path, mode):
+    """With --residual-attention none, fairseq needs nothing of ours for the result.
+
+    After ten updates with a large learning rate omega is no longer constant.
+    """
+    options = ["--sublayer-scaling", "admin", "--residual-attention", mode, "--max-update", 10]
+    train(prepared / "data-bin", tmp_path, *options, "--no-epoch-checkpoints")
+    checkpoint, output = tmp_path / "checkpoint_last.pt", tmp_path / "folded model.pt"
+    state = torch.load(checkpoint, weights_only=True)["model"]
+    omegas = [value for name, value in state.items() if name.endswith(".omega")]
+    assert len(omegas) == 10 and all(len(omega.unique()) > 10 for omega in omegas)
     result = run(PROJECT / "scripts/fold_admin.sh", "--checkpoint", checkpoint, "--output", output)
     assert "no longer share embeddings" in result.stdout
     assert ("plain fairseq transformer" in result.stdout) == (mode == "none")
     if mode == "none" and fairseq.__version__ == "0.12.2":
         checkpoint_utils.load_model_ensemble([str(output)])
         pytest.skip("its own Transformer does not translate: 'Mask Type should be defined'")
-    ours = ["--user-dir", PROJECT / "realformer_fairseq"]
-    expected = generate(prepared / "data-bin", checkpoint, *ours)
-    actual = generate(prepared / "data-bin", output, *([] if mode == "none" else ours))
-    assert len(actual) == 40
-    (expected_scores, expected_words), (actual_scores, words) = scores(expected), scores(actual)
-    assert [word for word in words if "H-" in word[0]] == [
-        word for word in expected_words if "H-" in word[0]
-    ]
-    for one, other in zip(actual_scores, expected_scores):
-        assert one == pytest.approx(other, abs=2e-4)  # printed with four digits
+    expected = generate(prepared / "data-bin", checkpoint)
+    if mode == "mean":
+        actual = generate(prepared / "data-bin", output)
+    else:
+        command = ["fairseq-generate", prepared / "data-bin", "--path", output, "--cpu"]
+        actual = lines_by_kind(run(*command, *SEARCH).stdout)
+    assert len(actual["H"]) == 20
+    for kind in "HP":
+        for number, texts in actual[kind].items():
+            for one, other in zip(numbers(texts), numbers(expected[kind][number])):
+                assert one == pytest.approx(other, abs=2e-4)  # printed with four digits
+    assert actual["D"].keys() == expected["D"].keys()
+    for number, (text,) in actual["D"].items():
+        assert text.split("\t")[1] == expected["D"][number][0].split("\t")[1]
 
 
-def test_mistakes_are_one_line(trained, tmp_path):
-    script = PROJECT / "scripts/fold_admin.sh"
+def test_a_checkpoint_without_omega_is_named(trained, tmp_path):
+    """Damaged ones are in test_bad_input.py."""
     checkpoint = trained / "checkpoint_last.pt"
-    output = tmp_path / "out.pt"
-    result = run(script, "--checkpoint", checkpoint, "--output", output, check=False)
-    assert result.returncode == 1
-    assert result.stderr.splitlines() == [
-        f"fold_admin.sh: --checkpoint {checkpoint}: there is no omega in it "
-        "(--sublayer-scaling none)"
-    ]
-    assert list(tmp_path.iterdir()) == []
-    truncated = tmp_path / "truncated.pt"
-    shutil.copy(checkpoint, truncated)
-    truncated.write_bytes(truncated.read_bytes()[:5000])
-    result = run(script, "--checkpoint", truncated, "--output", output, check=False)
-    assert result.returncode == 1 and "truncated" in result.stderr
-    assert not output.exists()
+    error = error_of(folding, "--checkpoint", checkpoint, "--output", tmp_path / "out.pt")
+    assert error.startswith(f"fold_admin.sh: --checkpoint {checkpoint}: there is no omega in it")
+    assert "\n" not in error and list(tmp_path.iterdir()) == []

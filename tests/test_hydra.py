@@ -1,24 +1,20 @@
 """fairseq-hydra-train with the files of ``realformer_fairseq/config``."""
 
 import argparse
-import subprocess
-import sys
 
 import pytest
 import torch
 from conftest import PROJECT, run
-from fairseq import options
 from fairseq.dataclass.initialize import add_defaults, hydra_init
-from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY, build_model
-from fairseq_mains import generate, load
+from fairseq_mains import configuration, generate
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 from models import TASK, arguments, batch, logits, with_trained_omega
 from omegaconf import OmegaConf
 from omegaconf.errors import ValidationError
 from recipe_scripts import ROWS, command
-from training_results import flat
+from training_results import assert_same_training
 
 from realformer_fairseq.checkpoints.folding import fold_state
 
@@ -33,40 +29,23 @@ LIKE_TRAINED = """
 """.split()
 
 
-@pytest.fixture(scope="module")
-def hydra_trained(prepared, tmp_path_factory):
-    """The folder of a training, whose name has a space, given relative to the project."""
-    folder = tmp_path_factory.mktemp("hydra") / "check points"
+def test_the_training_is_that_of_the_same_flags(trained, prepared, tmp_path):
+    """Into a folder whose name has a space, with paths relative to the project.
+
+    The checkpoint also translates the same, and the configuration is kept beside it.
+    """
+    folder, data = tmp_path / "check points", prepared / "data-bin"
     command = ["fairseq-hydra-train", "--config-dir", CONFIG.relative_to(PROJECT)]
-    command += ["--config-name", "tiny", f"task.data={prepared / 'data-bin'}"]
+    command += ["--config-name", "tiny", f"task.data={data}", f"checkpoint.save_dir={folder}"]
     before = sorted(PROJECT.iterdir())
-    run(*command, f"checkpoint.save_dir={folder}", *LIKE_TRAINED, cwd=PROJECT)
+    run(*command, *LIKE_TRAINED, cwd=PROJECT)
     assert sorted(PROJECT.iterdir()) == before
-    return folder
-
-
-def test_parameters_are_those_of_the_same_flags(hydra_trained, trained):
-    one, other = (load(path / "checkpoint_last.pt") for path in (hydra_trained, trained))
-    for part in ("model", "last_optimizer_state"):
-        ours, theirs = flat(one[part]), flat(other[part])
-        assert ours.keys() == theirs.keys() and len(ours) > 20
-        for name, value in ours.items():
-            same = torch.equal(value, theirs[name]) if torch.is_tensor(value) else True
-            assert same, (part, name)
-
-
-def test_the_configuration_is_kept_beside_the_checkpoints(hydra_trained):
-    kept = OmegaConf.load(hydra_trained / ".hydra/config.yaml")
-    assert (kept.model._name, kept.model.encoder_layers) == ("realformer_tiny", 2)
-    assert "done training" in (hydra_trained / "hydra_train.log").read_text()
-
-
-def test_its_checkpoint_translates_like_the_other(hydra_trained, trained, prepared):
-    one, other = (
-        generate(prepared / "data-bin", path / "checkpoint_last.pt")
-        for path in (hydra_trained, trained)
-    )
+    assert_same_training(folder, trained)
+    one, other = (generate(data, path / "checkpoint_last.pt") for path in (folder, trained))
     assert len(one["H"]) == 20 and one == other
+    kept = OmegaConf.load(folder / ".hydra/config.yaml")
+    assert (kept.model._name, kept.model.encoder_layers) == ("realformer_tiny", 2)
+    assert "done training" in (folder / "hydra_train.log").read_text()
 
 
 @pytest.mark.parametrize("mode, name", [("mean", "realformer_tiny"), ("none", "transformer")])
@@ -111,30 +90,34 @@ def composed(name, *overrides):
 
 def without_files(cfg):
     """Values by group and name, but for what a script or a reader of a log sets."""
-    found = {}
-    for group in ("common", "optimization", "dataset", "checkpoint", "task", "criterion"):
-        found[group] = OmegaConf.to_container(cfg[group], resolve=True)
-    for group in ("optimizer", "lr_scheduler"):
-        found[group] = OmegaConf.to_container(cfg[group], resolve=True)
+    groups = "common optimization dataset checkpoint task criterion optimizer lr_scheduler".split()
+    groups += ["distributed_training"]
+    found = {group: OmegaConf.to_container(cfg[group], resolve=True) for group in groups}
     for name in ("user_dir", "tensorboard_logdir"):
         found["common"].pop(name)
     found["checkpoint"].pop("save_dir")
+    found["distributed_training"].pop("distributed_world_size")
     return found
 
 
-def row_and_flags(pair, row):
-    """Name of a row's file, and what the script tells fairseq-train to do."""
-    words, _ = command(pair, "--row", row, "--gpus", ROWS[pair, row][0])
-    words = words[words.index("fairseq-train") + 1 :]
-    return f"wmt14_{pair}_{row.replace('-', '_')}".replace("_6_6", ""), words
+def file_of(pair, row):
+    return f"wmt14_{pair}_{row.replace('-', '_')}".replace("_6_6", "")
 
 
-def test_a_row_of_table_7_is_that_of_the_script_in_every_default():
-    name, words = row_and_flags("en_fr", "60-12")
+def test_every_file_is_a_row_or_for_trying_things():
+    files = {path.stem for path in CONFIG.glob("*.yaml")}
+    assert files == {"tiny", *(file_of(*names) for names in ROWS)}
+
+
+@pytest.mark.parametrize("pair, row", ROWS)
+def test_a_row_of_table_7_is_that_of_the_script_in_every_default(pair, row):
+    gpus, cfg = ROWS[pair, row][0], composed(file_of(pair, row), "lr_scheduler.total_num_update=77")
+    assert cfg.task.data.endswith(f"wmt14-{pair.replace('_', '2')}/data-bin")
+    assert cfg.distributed_training.distributed_world_size == gpus
+    words, _ = command(pair, "--row", row, "--gpus", gpus)
+    words = words[words.index("fairseq-train") + 2 :]
     words += ["--user-dir", str(PROJECT / "realformer_fairseq"), "--total-num-update", "77"]
-    parser = options.get_training_parser()
-    flags = convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, words))
-    cfg = composed(name, f"task.data={words[0]}", "lr_scheduler.total_num_update=77")
+    flags = configuration(cfg.task.data, *words)
     assert without_files(cfg) == without_files(flags)
     model = cfg.model
     ARCH_CONFIG_REGISTRY[model._name](model)
@@ -142,55 +125,6 @@ def test_a_row_of_table_7_is_that_of_the_script_in_every_default():
     assert {key: getattr(flags.model, key) for key in model} == dict(model)
 
 
-def values_by_flag(cfg):
-    """What a YAML file sets, by the name of the flag."""
-    found = {}
-    for group, options_of_group in cfg.items():
-        for name, value in options_of_group.items():
-            name = {"_name": "arch" if group == "model" else group}.get(name, name)
-            assert name not in found
-            found[name] = value[0] if OmegaConf.is_list(value) else value
-    return found
-
-
-@pytest.mark.parametrize("pair, row", ROWS)
-def test_every_row_has_the_values_of_the_script(pair, row):
-    name, words = row_and_flags(pair, row)
-    shared = [OmegaConf.load(CONFIG / f"shared/{file}.yaml") for file in ("run", "wmt14")]
-    cfg = OmegaConf.merge(OmegaConf.load(CONFIG / f"{name}.yaml"), *shared)
-    del cfg.hydra, cfg.defaults, cfg.lr_scheduler.total_num_update
-    values = values_by_flag(cfg)
-    assert values.pop("distributed_world_size") == ROWS[pair, row][0]
-    assert values.pop("data").endswith(f"wmt14-{pair.replace('_', '2')}/data-bin")
-    del values["user_dir"]
-    flags, name = {}, None
-    for word in words[1:]:
-        if word.startswith("--"):
-            name = word[2:].replace("-", "_")
-            flags[name] = True
-        else:
-            flags[name] = word if name == "adam_betas" else OmegaConf.create(f"x: {word}").x
-    for name in ("user_dir", "save_dir", "tensorboard_logdir", "total_num_update"):
-        del flags[name]
-    assert values == flags
-
-
-def test_every_file_is_a_row_or_for_trying_things():
-    files = {path.stem for path in CONFIG.glob("*.yaml")}
-    rows = {f"wmt14_{pair}_{row.replace('-', '_')}".replace("_6_6", "") for pair, row in ROWS}
-    assert files == {"tiny", *rows}
-
-
 def test_the_number_of_updates_is_asked_for():
     with pytest.raises(ValidationError, match="'the updates of 50 epochs'.*[^$]*total_num_update"):
         composed("wmt14_en_fr_60_12")
-
-
-def test_they_are_in_the_package(tmp_path):
-    build = [sys.executable, "setup.py", "-q", "build", "-b", str(tmp_path)]
-    subprocess.run(build, cwd=PROJECT, check=True, capture_output=True)
-    packed = tmp_path / "lib/realformer_fairseq/config"
-    expected = {path.relative_to(CONFIG): path.read_text() for path in CONFIG.rglob("*.yaml")}
-    assert {path.relative_to(packed): path.read_text() for path in packed.rglob("*.yaml")} == (
-        expected
-    )

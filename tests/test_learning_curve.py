@@ -38,12 +38,12 @@ def test_picture_and_a_file_without_losses(tmp_path):
     script = PROJECT / "scripts/plot_learning_curve.sh"
     (tmp_path / "my run.log").write_text(LOG)
     (tmp_path / "other.log").write_text("nothing\n")
-    picture = tmp_path / "curve.png"
-    run(script, "--logs", tmp_path / "my run.log", "--title", "T", "--output", picture)
-    assert picture.read_bytes().startswith(b"\x89PNG")
-    losses = picture.read_bytes()
-    options = ["--quantity", "gradient-norm", "--title", "T", "--output", picture]
-    run(script, "--logs", tmp_path / "my run.log", *options)
-    assert picture.read_bytes().startswith(b"\x89PNG") and picture.read_bytes() != losses
+    picture, pictures = tmp_path / "curve.png", []
+    for options in ([], ["--quantity", "gradient-norm"]):
+        options = [*options, "--title", "T", "--output", picture]
+        run(script, "--logs", tmp_path / "my run.log", *options)
+        pictures.append(picture.read_bytes())
+        assert pictures[-1].startswith(b"\x89PNG")
+    assert pictures[0] != pictures[1]
     result = run(script, "--logs", tmp_path / "other.log", "--output", picture, check=False)
     assert result.returncode == 1 and "other.log" in result.stderr

@@ -7,11 +7,10 @@ from fairseq import optim, options
 import realformer_fairseq  # noqa: F401  registers the optimizer
 
 
-def optimizer_of(*arguments, parameters):
+def optimizer_of(parameter, *arguments):
     parser = options.get_training_parser()
     line = ["data", "--optimizer", "radam", "--arch", "realformer_tiny", *arguments]
-    args = options.parse_args_and_arch(parser, line)
-    return optim.build_optimizer(args, parameters)
+    return optim.build_optimizer(options.parse_args_and_arch(parser, line), [parameter])
 
 
 def steps(optimizer, parameter, set_gradient):
@@ -32,21 +31,12 @@ def test_steps_are_torchs(weight_decay):
     for wrapped in (True, False):
         parameter = torch.nn.Parameter(start.clone())
         if wrapped:
-            optimizer = optimizer_of(
-                *("--adam-betas", "(0.8, 0.95)", "--adam-eps", "1e-6", "--lr", "0.02"),
-                *("--weight-decay", str(weight_decay)),
-                parameters=[parameter],
-            )
+            line = ["--adam-betas", "(0.8, 0.95)", "--adam-eps", "1e-6", "--lr", "0.02"]
+            optimizer = optimizer_of(parameter, *line, "--weight-decay", str(weight_decay))
             assert isinstance(optimizer.optimizer, torch.optim.RAdam)
         else:
-            optimizer = torch.optim.RAdam(
-                [parameter],
-                lr=0.02,
-                betas=(0.8, 0.95),
-                eps=1e-6,
-                weight_decay=weight_decay,
-                decoupled_weight_decay=True,
-            )
+            given = dict(lr=0.02, betas=(0.8, 0.95), eps=1e-6, weight_decay=weight_decay)
+            optimizer = torch.optim.RAdam([parameter], decoupled_weight_decay=True, **given)
         results.append(steps(optimizer, parameter, gradients.__getitem__))
     assert torch.equal(*results)
     assert not torch.equal(results[0], start)
@@ -54,11 +44,11 @@ def test_steps_are_torchs(weight_decay):
 
 def test_state_is_restored_and_the_learning_rate_overridden():
     parameter = torch.nn.Parameter(torch.ones(3))
-    optimizer = optimizer_of("--lr", "0.1", parameters=[parameter])
+    optimizer = optimizer_of(parameter, "--lr", "0.1")
     for _ in range(6):
         parameter.grad = torch.ones(3)
         optimizer.step()
-    other = optimizer_of("--lr", "0.2", parameters=[torch.nn.Parameter(torch.ones(3))])
+    other = optimizer_of(torch.nn.Parameter(torch.ones(3)), "--lr", "0.2")
     other.load_state_dict(optimizer.state_dict(), other.optimizer_config)
     state, restored = (o.optimizer.state_dict()["state"][0] for o in (optimizer, other))
     assert state["step"] == restored["step"] == 6
@@ -67,9 +57,8 @@ def test_state_is_restored_and_the_learning_rate_overridden():
 
 
 def test_half_precision_may_flatten_the_parameters():
-    optimizer = optimizer_of(parameters=[torch.nn.Parameter(torch.ones(3))])
+    optimizer = optimizer_of(torch.nn.Parameter(torch.ones(3)))
     assert optimizer.supports_flat_params
     assert not optimizer.supports_memory_efficient_fp16
-    assert optimizer.optimizer_config == dict(
-        lr=0.25, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0
-    )
+    defaults = dict(lr=0.25, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0)
+    assert optimizer.optimizer_config == defaults

@@ -4,6 +4,7 @@ import pytest
 import torch
 from models import MODES, PAD, batch, build, logits, without_dropout
 
+from benchmarks.eager_realformer import EagerAttention
 from realformer_fairseq.modules.residual_attention import ResidualMultiheadAttention
 from realformer_fairseq.modules.residual_scores import (
     additive_mask,
@@ -20,37 +21,26 @@ def attention(mode, seed=1, **options):
     ).eval()
 
 
-def fresh_scores(layer, x):
-    """``q k^T / sqrt(d_k)`` of one head after the other, ``(B * heads, T, T)``, written out."""
-    length, n, _ = x.shape
-    q, k = layer.q_proj(x), layer.k_proj(x)
-    scores = torch.empty(n * 2, length, length)
-    for b in range(n):
-        for head in range(2):
-            dims = slice(head * 4, head * 4 + 4)
-            scores[b * 2 + head] = q[:, b, dims] @ k[:, b, dims].T / 4**0.5
-    return scores
-
-
-@pytest.mark.parametrize("mode, second", [("sum", (1, 1)), ("mean", (0.5, 0.5))])
-def test_two_layers_in_closed_form(mode, second):
-    x, y = torch.randn(5, 3, 8), torch.randn(5, 3, 8)
-    first_layer, second_layer = attention(mode, 1), attention(mode, 2)
-    s1, s2 = fresh_scores(first_layer, x), fresh_scores(second_layer, y)
-
-    _, _, scores1 = first_layer(x, x, x)
-    out, weights, scores2 = second_layer(
-        y, y, y, previous_scores=scores1, layers_traversed=1, need_head_weights=True
-    )
-
-    expected = second[0] * s1 + second[1] * s2
-    torch.testing.assert_close(scores1, s1)
-    torch.testing.assert_close(scores2, expected)
-    probabilities = torch.softmax(expected, -1).view(3, 2, 5, 5)
-    torch.testing.assert_close(weights, probabilities.transpose(0, 1))
-    v = second_layer.v_proj(y).view(5, 3, 2, 4)
-    attended = torch.einsum("bhts,sbhd->tbhd", probabilities, v).reshape(5, 3, 8)
-    torch.testing.assert_close(out, second_layer.out_proj(attended))
+@pytest.mark.parametrize("mode", MODES)
+def test_two_layers_are_the_formula(mode):
+    """In the weights of each head, too, which fairseq asks for by itself."""
+    scores = expected_scores = None
+    for number in (0, 1):
+        layer, plain = attention(mode, number), attention(mode, number)
+        plain.__class__ = EagerAttention
+        x = torch.randn(5, 3, 8)
+        expected, _, expected_scores = plain(
+            x, x, x, previous_scores=expected_scores, layers_traversed=number
+        )
+        carried = dict(previous_scores=scores, layers_traversed=number)
+        out, weights, scores = layer(x, x, x, need_head_weights=True, **carried)
+        torch.testing.assert_close(out, expected)
+        probabilities = expected_scores.softmax(-1).transpose(0, 1)
+        torch.testing.assert_close(weights, probabilities)
+        if mode == "none":
+            assert scores is None
+        else:
+            torch.testing.assert_close(scores, expected_scores.flatten(0, 1))
 
 
 @pytest.mark.parametrize("depth", [1, 2, 7, 60])
@@ -71,9 +61,11 @@ def test_chain_weights():
     assert chain_weights("none", 3) == (0.0, 1.0)
 
 
-def test_none_returns_no_scores():
-    x = torch.randn(5, 3, 8)
-    assert attention("none")(x, x, x)[2] is None
+@pytest.mark.parametrize("mode", MODES)
+def test_without_scores_from_below_a_layer_anywhere_is_the_first(mode):
+    q, k = torch.randn(2, 3, 4), torch.randn(2, 5, 4)
+    scores = chained_scores(q, k, None, 0.5, mode, 3)
+    torch.testing.assert_close(scores, 0.5 * q @ k.transpose(1, 2))
 
 
 @pytest.mark.parametrize("mode", ["mean", "sum"])
@@ -166,20 +158,9 @@ def test_sixty_layers_of_mean_lose_nothing_in_half_precision(dtype):
     assert (half.double() - exact).abs().mean() < 4 * single
 
 
-def test_first_layer_of_a_chain_may_be_any_layer():
-    """Without scores from below there is nothing to take the mean of."""
-    q, k = torch.randn(2, 3, 4), torch.randn(2, 5, 4)
-    for mode in MODES:
-        scores = chained_scores(q, k, None, 0.5, mode, 3)
-        torch.testing.assert_close(scores, 0.5 * q @ k.transpose(1, 2))
-
-
 @pytest.mark.parametrize("option", ["add_bias_kv", "add_zero_attn"])
 def test_what_attention_does_not_do_is_refused(option):
     with pytest.raises(ValueError, match=option):
         attention("mean", **{option: True})
-
-
-def test_xformers_is_refused():
-    with pytest.raises(ValueError, match="--encoder-xformers-att-config"):
+    with pytest.raises(ValueError, match="xformers"):
         build(encoder_xformers_att_config="{'name': 'scaled_dot_product'}")

@@ -1,11 +1,9 @@
 """scripts/draw_residual_attention.sh, and the scores it reads out of a model."""
 
-import math
-
 import pytest
 import torch
 from commands import error_of
-from models import EOS, build
+from models import EOS, build, eager_scores
 
 from realformer_fairseq.analysis import residual_scores_figure
 from realformer_fairseq.analysis.carried_scores import scores_by_layer
@@ -28,62 +26,41 @@ class OnePair:
         return {"net_input": inputs}
 
 
-def fresh_by_hand(model, attention):
-    """``Q K^T / sqrt(d)`` of one head in each layer, from what goes into the layer."""
-    stack, name = {"encoder": ("encoder", "self_attn"), "cross": ("decoder", "encoder_attn")}[
-        attention
-    ]
-    found, handles = [], []
-
-    def keep(module, args, kwargs):
-        width = module.head_dim
-        head = slice(HEAD * width, (HEAD + 1) * width)
-        q = module.q_proj(kwargs["query"])[:, 0, head]
-        k = module.k_proj(kwargs["key"])[:, 0, head]
-        found.append(q @ k.T / math.sqrt(width))
-
-    for layer in getattr(model, stack).layers:
-        module = getattr(layer, name)
-        handles.append(module.register_forward_pre_hook(keep, with_kwargs=True))
-    with torch.no_grad():
-        model(**OnePair().collater([0])["net_input"])
-    for handle in handles:
-        handle.remove()
-    return found
-
-
 @pytest.mark.parametrize("attention", ["encoder", "cross"])
 @pytest.mark.parametrize("kind", ["mean", "sum"])
 def test_what_is_drawn_adds_up(kind, attention):
     model = build(residual_attention=kind).eval()
     layers = scores_by_layer(model, OnePair(), 0, attention, HEAD)
-    expected = fresh_by_hand(model, attention)
+    places = {"encoder": ("encoder", "self_attn"), "cross": ("decoder", "encoder_attn")}
+    inputs = OnePair().collater([0])["net_input"].values()
+    expected = [each[0, HEAD] for each in eager_scores(model, *places[attention], *inputs)]
     assert len(layers) == len(expected) == 3
-    assert layers[0].carried is None
-    for number, (layer, fresh) in enumerate(zip(layers, expected)):
-        assert torch.allclose(layer.fresh, fresh, atol=1e-5)
+    assert layers[0].carried is None and torch.allclose(layers[0].fresh, expected[0], atol=1e-5)
+    for layer, scores in zip(layers, expected):
+        assert torch.allclose(layer.scores, scores, atol=1e-5)
         assert torch.allclose(layer.attention, layer.scores.softmax(-1), atol=1e-6)
-        if number:
-            assert torch.equal(layer.carried, layers[number - 1].scores)
-            parts = layer.carry * layer.carried + layer.fresh_weight * fresh
-            assert torch.allclose(layer.scores, parts, atol=1e-5)
-    combined = torch.stack(expected).sum(0) / (3 if kind == "mean" else 1)
-    assert torch.allclose(layers[2].scores, combined, atol=1e-5)
+    for number, (below, layer) in enumerate(zip(layers, layers[1:]), start=1):
+        share = number / (number + 1) if kind == "mean" else 1
+        fresh_share = 1 / (number + 1) if kind == "mean" else 1
+        assert (layer.carry, layer.fresh_weight) == pytest.approx((share, fresh_share))
+        assert torch.equal(layer.carried, below.scores)
+        parts = share * layer.carried + fresh_share * layer.fresh
+        assert torch.allclose(layer.scores, parts, atol=1e-5)
     assert not any(module._forward_hooks for module in model.modules())
     (caption, below), (_, own), (_, scores), _ = parts_of(layers[2])
     assert (caption == "0.67 × scores of the layer below") == (kind == "mean")
     assert torch.allclose(below + own, scores, atol=1e-5)
 
 
-def arguments(prepared, trained, *more):
+@pytest.fixture
+def given(prepared, trained):
     checkpoint = trained / "checkpoint_last.pt"
-    return ["--checkpoint", checkpoint, "--data", prepared / "data-bin", *more]
+    return ["--checkpoint", checkpoint, "--data", prepared / "data-bin", "--output"]
 
 
-def test_script_draws(prepared, trained, tmp_path):
+def test_script_draws(given, tmp_path):
     output = tmp_path / "a picture.png"
-    given = arguments(prepared, trained, "--output", output, "--sentence", 2)
-    assert error_of(residual_scores_figure, *given) is None
+    assert error_of(residual_scores_figure, *given, output, "--sentence", 2) is None
     assert output.read_bytes().startswith(PNG) and len(list(tmp_path.iterdir())) == 1
 
 
@@ -98,9 +75,8 @@ def test_script_draws(prepared, trained, tmp_path):
     ],
     ids=lambda value: " ".join(value),
 )
-def test_mistakes_get_one_line(extra, words, prepared, trained, tmp_path):
-    given = arguments(prepared, trained, "--output", tmp_path / "a.png", *extra)
-    error = error_of(residual_scores_figure, *given)
+def test_mistakes_get_one_line(extra, words, given, tmp_path):
+    error = error_of(residual_scores_figure, *given, tmp_path / "a.png", *extra)
     assert error.startswith("draw_residual_attention.sh: ") and "\n" not in error
     assert all(word in error for word in words), error
     assert not list(tmp_path.iterdir())

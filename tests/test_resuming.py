@@ -2,22 +2,20 @@
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 import torch
 from conftest import PROJECT, TRAINING, run
-from fairseq import checkpoint_utils, options, tasks
-from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from fairseq import checkpoint_utils
 from fairseq.file_io import PathManager
 from fairseq.trainer import Trainer
+from fairseq_mains import make_trainer
 
 from realformer_fairseq.training import checkpoint_saving, resuming
 from realformer_fairseq.training.resume_choice import choose_checkpoint
 from realformer_fairseq.training.save_dir_lock import lock_save_dir
 from realformer_fairseq.training.scope import our_trainer_at_work
-from realformer_fairseq.training.trainer import RealFormerTrainer
 from realformer_runtime.command_line import UserError
 
 
@@ -38,63 +36,39 @@ def damage(path, how):
 
 
 def choose(folder, name="checkpoint_last.pt"):
-    return choose_checkpoint(str(folder / name), str(folder))
-
-
-def test_a_whole_last_checkpoint_is_taken_in_silence(folder):
-    assert choose(folder) == (str(folder / "checkpoint_last.pt"), "")
+    """The name of the checkpoint that a training goes on from, and the warning."""
+    path, warning = choose_checkpoint(str(folder / name), str(folder))
+    return os.path.relpath(path, folder), warning
 
 
 @pytest.mark.parametrize("how", [0, 0.01, 0.5, 0.999, "middle"])
 def test_the_newest_whole_checkpoint_takes_the_place_of_a_damaged_one(folder, how):
-    damage(folder / "checkpoint_last.pt", how)
-    newest, oldest = folder / "checkpoint_2_20.pt", folder / "checkpoint_1_10.pt"
-    os.utime(newest, (1, 1))  # the number of updates counts, not the time
+    last, newest, oldest = "checkpoint_last.pt", "checkpoint_2_20.pt", "checkpoint_1_10.pt"
+    assert choose(folder) == (last, "")
+    os.utime(folder / newest, (1, 1))  # the number of updates counts, not the time
+    damage(folder / last, how)
     path, warning = choose(folder)
-    assert path == str(newest)
-    assert "checkpoint_last.pt" in warning and str(newest) in warning
-    damage(newest, how)
-    assert choose(folder)[0] == str(oldest)
-    damage(oldest, how)
+    assert path == newest and last in warning and str(folder / newest) in warning
+    damage(folder / newest, how)
+    assert choose(folder)[0] == oldest
+    with pytest.raises(UserError, match=newest):  # as --restore-file
+        choose(folder, newest)
+    damage(folder / oldest, how)
     with pytest.raises(UserError, match="no whole checkpoint"):
         choose(folder)
 
 
-def test_a_missing_last_checkpoint_is_no_fresh_start(folder):
+def test_without_a_last_checkpoint_another_that_has_an_optimizer_state_is_taken(folder):
     (folder / "checkpoint_last.pt").unlink()
     path, warning = choose(folder)
-    assert path == str(folder / "checkpoint_2_20.pt") and "not there" in warning
-
-
-def test_what_no_training_can_go_on_from_is_not_taken(folder):
-    """An average has no optimizer state."""
+    assert path == "checkpoint_2_20.pt" and "not there" in warning
     for name in ("checkpoint_1_10.pt", "checkpoint_2_20.pt"):
         state = torch.load(folder / name, weights_only=True)
         del state["last_optimizer_state"]
-        torch.save(state, folder / name)
-    (folder / "checkpoint_last.pt").unlink()
-    assert choose(folder) == (str(folder / "checkpoint_last.pt"), "")
-
-
-def test_an_empty_folder_is_a_fresh_start(tmp_path):
-    assert choose(tmp_path) == (str(tmp_path / "checkpoint_last.pt"), "")
-
-
-def test_a_damaged_restore_file_is_not_replaced(folder):
-    damage(folder / "checkpoint_1_10.pt", 0.5)
-    with pytest.raises(UserError, match="checkpoint_1_10.pt"):
-        choose(folder, "checkpoint_1_10.pt")
-
-
-def make_trainer(data, save_dir, *further):
-    """The trainer as fairseq-train has it when it looks for a checkpoint."""
-    line = [str(word) for word in (data, *TRAINING, "--save-dir", save_dir, *further)]
-    args = options.parse_args_and_arch(options.get_training_parser(), line)
-    cfg = convert_namespace_to_omegaconf(args)
-    task = tasks.setup_task(cfg.task)
-    return RealFormerTrainer(
-        cfg, task, task.build_model(cfg.model), task.build_criterion(cfg.criterion)
-    )
+        torch.save(state, folder / name)  # as an average is
+    assert choose(folder) == ("checkpoint_last.pt", "")  # a fresh start
+    (folder / "empty").mkdir()
+    assert choose(folder / "empty") == ("checkpoint_last.pt", "")
 
 
 @pytest.fixture
@@ -102,7 +76,7 @@ def load(folder, prepared):
     """Load the last checkpoint of ``folder`` into a training with further options."""
 
     def load(*further, data=prepared / "data-bin", reset_optimizer=False):
-        trainer = make_trainer(data, folder, *further)
+        trainer = make_trainer(data, *TRAINING, "--save-dir", folder, *further)
         try:
             return trainer.load_checkpoint(str(folder / "checkpoint_last.pt"), reset_optimizer)
         finally:
@@ -137,11 +111,8 @@ def test_another_model_is_named(load, further, words):
     assert all(word in message for word in words), message
 
 
-def test_the_same_model_loads(load):
-    assert load("--arch", "realformer_tiny")["train_iterator"]["epoch"] == 2
-
-
 def test_a_fine_tuning_may_change_what_is_done_with_the_parameters(load):
+    assert load()["train_iterator"]["epoch"] == 2
     assert load("--residual-attention", "none", reset_optimizer=True) is not None
     with pytest.raises(SystemExit) as stop:
         load("--encoder-ffn-embed-dim", 32, reset_optimizer=True)
@@ -209,7 +180,8 @@ def test_a_failed_copy_leaves_the_file_as_it_was(tmp_path, monkeypatch):
 
 def test_bf16_trains_on_any_device(prepared, folder):
     """Two updates of fairseq's trainer, of which fairseq alone says that it needs a TPU."""
-    trainer = make_trainer(prepared / "data-bin", folder / "new", "--bf16")
+    line = [prepared / "data-bin", *TRAINING, "--save-dir", folder / "new", "--bf16"]
+    trainer = make_trainer(*line)
     cfg, model = trainer.cfg, trainer.get_model()
     assert cfg.common.bf16 and not cfg.common.tpu
     assert {parameter.dtype for parameter in model.parameters()} == {torch.bfloat16}
@@ -225,21 +197,11 @@ def test_bf16_trains_on_any_device(prepared, folder):
 
 def test_batches_are_those_of_the_first_epoch(prepared, folder):
     """Resuming in a later epoch makes the batches that the training had before."""
-    iterators = [
-        make_trainer(prepared / "data-bin", folder).get_train_iterator(epoch=epoch)
-        for epoch in (1, 2)
-    ]
+    line = [prepared / "data-bin", *TRAINING, "--save-dir", folder]
+    iterators = [make_trainer(*line).get_train_iterator(epoch=epoch) for epoch in (1, 2)]
     first, second = ([list(batch) for batch in each.frozen_batches] for each in iterators)
     assert first == second and len(first) > 10
     assert [iterator.epoch for iterator in iterators] == [1, 2]
-
-
-def small_disk_works(folder):
-    command = ["unshare", "-rm", "mount", "-t", "tmpfs", "none", folder]
-    try:
-        return subprocess.run(command, capture_output=True).returncode == 0
-    except FileNotFoundError:
-        return False
 
 
 FULL_DISK = """
@@ -257,7 +219,8 @@ def test_a_full_disk_loses_no_older_checkpoint(prepared, trained, tmp_path):
     """On a disk with room for three and a half checkpoints: two after 2 updates, and one more."""
     disk, kept = tmp_path / "disk", tmp_path / "kept"
     disk.mkdir(), kept.mkdir()
-    if not small_disk_works(disk):
+    mount = ["unshare", "-rm", "mount", "-t", "tmpfs", "none", disk]
+    if not shutil.which("unshare") or run(*mount, check=False).returncode:
         pytest.skip("no right to mount a small disk")
     size = 3.5 * (trained / "checkpoint_last.pt").stat().st_size
     environment = {"SAVE_DIR": str(disk), "KEPT": str(kept), "SIZE": f"{size / 1024:.0f}k"}

@@ -1,7 +1,6 @@
 """What holds for every script that is a command, not sourced by others as those of lib/ are."""
 
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
@@ -9,13 +8,6 @@ from conftest import PROJECT, run
 
 FOLDERS = ("scripts", "data-prep", "benchmarks", "results/*")
 COMMANDS = sorted(path for folder in FOLDERS for path in PROJECT.glob(f"{folder}/*.sh"))
-IMPORTED = """
-import importlib, pkgutil, sys
-package = importlib.import_module(sys.argv[1])
-for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
-    importlib.import_module(module.name)
-print(*sorted(sys.modules.keys() & set(sys.argv[2:])))
-"""
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=lambda path: path.name)
@@ -117,15 +109,6 @@ def test_what_an_environment_lacks_is_named(tools, command, environment, words, 
     assert result.returncode == 1 and len(result.stderr.splitlines()) == 1, result.stderr
     assert all(word in result.stderr for word in words), result.stderr
     assert sorted(tmp_path.rglob("*")) == before
-
-
-@pytest.mark.parametrize(
-    "package, missing", [("runtime", ["torch", "fairseq"]), ("checkpoints", ["fairseq"])]
-)
-def test_commands_start_without_what_they_do_not_need(package, missing):
-    """Importing torch takes two seconds, and fairseq four."""
-    command = [sys.executable, "-c", IMPORTED, f"realformer_{package}", *missing, "sys"]
-    assert run(*command, cwd=PROJECT).stdout == "sys\n"
 
 
 def test_project_speaks_of_itself_alone():

@@ -54,12 +54,8 @@ def train_two(prepared, tmp_path):
         line += ["--ddp-backend", "legacy_ddp", "--distributed-backend", "gloo"]
         line += ["--distributed-no-spawn", "--distributed-world-size", 2]
         line += ["--distributed-init-method", f"tcp://127.0.0.1:{port}", "--distributed-rank"]
-        environment = {
-            **os.environ,
-            "SPY": str(tmp_path),
-            "STOP_AT": str(stop_at),
-            "PYTHONPATH": str(PROJECT),
-        }
+        environment = {"SPY": str(tmp_path), "STOP_AT": str(stop_at), "PYTHONPATH": str(PROJECT)}
+        environment = {**os.environ, **environment}
         logs = [open(tmp_path / f"log{rank}", "w+") for rank in (0, 1)]  # noqa: SIM115
         processes = [
             subprocess.Popen([*map(str, line), str(rank)], env=environment, stdout=log, stderr=log)

@@ -16,28 +16,22 @@ from realformer_fairseq import supported_versions
 from realformer_fairseq.supported_versions import ACCEPTED, fairseq_version, why_unsupported
 
 PYTHON = "Python {}.{}.{}".format(*sys.version_info[:3])
+BROKEN = f"fairseq 0.12.2 does not import on {PYTHON}"
 MUTABLE_DEFAULT = "raise ValueError('mutable default is not allowed:\\nuse default_factory')"
+NOT_ALLOWED = f"{BROKEN} (ValueError: mutable default is not allowed:)"
+NO_OMEGACONF = f"{BROKEN} (ModuleNotFoundError: No module named 'omegaconf')"
 # torch, fairseq and what its __init__.py does; what the message says.
 UNSUPPORTED = (
     ("1.13.1+cu117", "0.12.2", "", "this is torch 1.13.1+cu117"),
     ("2.5.1", "0.12.3", "", "this is torch 2.5.1"),
     ("2.13.0", "0.10.2", "", "this is fairseq 0.10.2"),
     ("2.13.0", "0.11.1", "", "this is fairseq 0.11.1"),
-    (
-        "2.13.0",
-        "0.12.2",
-        MUTABLE_DEFAULT,
-        f"fairseq 0.12.2 does not import on {PYTHON} (ValueError: mutable default is not allowed:)",
-    ),
-    (
-        "2.13.0",
-        "0.12.2",
-        "import omegaconf",
-        f"fairseq 0.12.2 does not import on {PYTHON} (ModuleNotFoundError: No module named"
-        " 'omegaconf')",
-    ),
+    ("2.13.0", "0.12.2", MUTABLE_DEFAULT, NOT_ALLOWED),
+    ("2.13.0", "0.12.2", "import omegaconf", NO_OMEGACONF),
     (None, "0.12.2", "", f"torch is not installed for {PYTHON}"),
     ("2.6.0", None, "", f"fairseq is not installed for {PYTHON}"),
+    # A clone of fairseq in the current folder, which Python finds as well:
+    ("2.6.0", "clone", "", f"fairseq is not installed for {PYTHON}"),
 )
 
 
@@ -47,7 +41,9 @@ def stand_ins(folder, torch_version, fairseq_release, start=""):
     if torch_version:
         (folder / "torch").mkdir()
         (folder / "torch/__init__.py").write_text(f"__version__ = '{torch_version}'\n")
-    if fairseq_release:
+    if fairseq_release == "clone":
+        (folder / "fairseq/fairseq").mkdir(parents=True)
+    elif fairseq_release:
         (folder / "fairseq").mkdir()
         (folder / "fairseq/__init__.py").write_text(start)
         (folder / "fairseq/version.txt").write_text(f"{fairseq_release}\n")
@@ -104,21 +100,11 @@ cli_main()
     assert "Traceback" not in result.stderr
 
 
-def test_a_clone_of_fairseq_in_the_current_folder_is_no_fairseq(tmp_path):
-    packages = stand_ins(tmp_path / "packages", "2.13.0", None)
-    (packages / "fairseq/fairseq").mkdir(parents=True)
-    result = import_plugin(packages, "-c", "import realformer_fairseq")
-    assert "ImportError: fairseq is not installed" in result.stderr
-
-
-def test_python_too_old(monkeypatch):
-    monkeypatch.setattr(supported_versions, "OLDEST_PYTHON", (sys.version_info[0] + 1, 0))
-    assert why_unsupported() == f"this is {PYTHON}"
-
-
-def test_the_versions_of_this_environment_are_found_and_accepted():
+def test_this_environment_is_accepted_and_an_older_python_is_not(monkeypatch):
     assert fairseq_version() == fairseq.__version__
     assert why_unsupported() is None
+    monkeypatch.setattr(supported_versions, "OLDEST_PYTHON", (sys.version_info[0] + 1, 0))
+    assert why_unsupported() == f"this is {PYTHON}"
 
 
 def test_versions_are_the_same_everywhere():
