@@ -8,7 +8,7 @@
 #   --jobs N          processes              (default: the number of cores)
 #
 # 20,000 English-French pairs from a small synchronous grammar (data-prep/sample_corpus), the same
-# bytes everywhere, no network. Takes half a minute and 20 MB. A rerun goes on where it was stopped.
+# bytes everywhere, no network. Takes 15 seconds and 7 MB. A rerun goes on where it was stopped.
 # Scores on it say that the software works, and nothing about translation of real text.
 #
 # Example

@@ -1,179 +1,149 @@
-"""Random choices of words and noun phrases that make sense together."""
+"""Random choices of words, noun phrases and clauses that make sense."""
 
 import random
 from collections.abc import Sequence
-from typing import Optional, TypeVar
+from typing import Optional
 
-from .modifiers import COUNTS, Adjective, adjectives_for
-from .nouns import NAMES, Noun, nouns_of
-from .structure import Argument, Located, Named, NounPhrase, Pronoun
-from .verbs import HAVE, NEED, Verb
+from .noun_phrases import PLURAL, noun_phrase
+from .nouns import ADJECTIVES, HUMAN, MASS, Adjective, Noun, adjectives_for, nouns_of
+from .structure import HE, IT, ME, SHE, THEY, WE, YOU, Clause, Nominal
+from .verbs import NEGATIVE, NONE, NOT, USES, Bilingual, Use, Verb
 
-Item = TypeVar("Item")
+PERSONS = (ME, HE, SHE, WE, YOU, THEY)
+_PLACES = ("building", "sight", "place", "room", "opening")
+#: Determiners by the kind of the noun, each as often as it is to be drawn.
+_DETERMINERS = {
+    "name": [""],
+    "kin": ["own"],
+    **dict.fromkeys(("person", *_PLACES), "the the the this".split()),
+    **dict.fromkeys(MASS, "the a a".split()),
+}
+_NEGATED = {"a": "any", "bare": "none", "two": "this", "three": "this", "five": "this"}
+_SINGULAR = ("name", "kin", "instrument", "sight", "place")
+_USUAL = "the the the a a a a this own own own whose two three five".split()
 
-HE = Pronoun(3, "sg")
-SHE = Pronoun(3, "sg", "f")
-YOU = Pronoun(2, "pl")
-PERSONS = (Pronoun(1, "sg"), HE, SHE, Pronoun(1, "pl"), YOU, Pronoun(3, "pl"))
-IT = Pronoun(3, "sg", "m", animate=False)
-THEM_THINGS = Pronoun(3, "pl", "m", animate=False)
 
-_SEVERAL = ("sister", "brother", "son", "daughter", "friend")
-
-
-def _same(one: Optional[Argument], other: Argument) -> bool:
-    """Say whether two phrases would name the same person or use the same noun."""
-    if isinstance(one, NounPhrase):
-        alike = isinstance(other, NounPhrase) and one.noun == other.noun
-        return alike or one.determiner == other
-    return one == other
+def _others(subject: Nominal) -> list[Nominal]:
+    """Return the pronouns of persons that are not the subject again."""
+    used = {0: (0, 2), 2: (0, 2), 3: (3,)}.get(subject.person, ())
+    return [pronoun for pronoun in PERSONS if pronoun.person not in used]
 
 
 class Sampler:
     """Draws from the lexicon; only ``random()`` is used, as its sequence never changes.
 
-    Methods with an ``unlike`` argument return something other than that phrase.
+    ``combinations`` are the adjectives with their nouns and the verbs with their objects that have
+    been drawn since it was last emptied.
     """
 
     def __init__(self, seed: int):
         self._random = random.Random(seed)
+        self.combinations: set[Bilingual] = set()
 
     def chance(self, probability: float) -> bool:
         """Return True with the given probability."""
         return self._random.random() < probability
 
-    def pick(self, items: Sequence[Item]) -> Item:
+    def pick(self, items: Sequence):
         """Choose one item, all equally likely."""
         return items[int(self._random.random() * len(items))]
 
-    def weighted(self, options: Sequence[tuple[Item, float]]) -> Item:
-        """Choose one item from (item, weight) pairs."""
-        left = self._random.random() * sum(weight for _, weight in options)
-        for item, weight in options:
-            left -= weight
-            if left < 0:
-                return item
-        return options[-1][0]
+    def adjective(self, noun: Optional[Noun], fitting: Sequence[Adjective]) -> Adjective:
+        """Choose an adjective for a noun or a pronoun."""
+        chosen = self.pick(fitting)
+        if noun:
+            self.combinations.add((chosen.en, noun.en))
+        return chosen
 
-    def pronoun(self, asked: bool = False) -> Pronoun:
-        """Choose a personal subject pronoun (never "I" when it is ``asked`` about)."""
-        return self.pick(PERSONS[1:] if asked else PERSONS)
+    def phrase(self, noun: Noun, determiners=(), owner=IT, negated=False, plain=False) -> Nominal:
+        """Choose determiner, number and, unless ``plain``, adjectives for a noun."""
+        chosen = self.pick(determiners or _DETERMINERS.get(noun.kind, _USUAL))
+        chosen = _NEGATED.get(chosen, chosen) if negated else chosen
+        plural = noun.kind not in _SINGULAR and self.chance(0.25)
+        plural = noun.kind not in MASS and (plural or chosen in PLURAL)
+        if chosen == "own":
+            own = owner is not IT and self.chance(0.7)
+            chosen = owner.pronoun if own else self.pick(PERSONS)
+        elif chosen == "whose":
+            owners = [other for other in nouns_of("name kin") if other != owner.noun]
+            chosen = self.phrase(self.pick(owners))
+        adjectives = []
+        for position in () if plain or noun.kind in ("name", "kin") else ("before", "after"):
+            fitting = [item for item in adjectives_for(noun) if item.position == position]
+            if fitting and self.chance(0.2):
+                adjectives.append(self.adjective(noun, fitting))
+        return noun_phrase(noun, chosen, plural, adjectives)
 
-    def named(self, unlike: Optional[Argument] = None) -> Named:
-        """Choose a person's name."""
-        return Named(self.pick([name for name in NAMES if unlike != Named(name)]))
-
-    def owner(self, subject: Optional[Argument] = None) -> Pronoun:
-        """Choose a possessor: often the subject itself, so that "his" follows from "Paul"."""
-        if subject is not None and self.chance(0.7):
-            return Pronoun(subject.person, subject.number, subject.gender)
-        return self.pick(PERSONS)
-
-    def adjectives(self, noun: Noun, chance: float = 0.32) -> tuple[Adjective, ...]:
-        """Choose no, one or two adjectives; two only on both sides of the French noun."""
-        fitting = adjectives_for(noun)
-        if not fitting or not self.chance(chance):
-            return ()
-        first = self.pick(fitting)
-        others = [entry for entry in fitting if entry.position != first.position]
-        if others and "animate" not in noun.kinds and self.chance(0.2):
-            pair = (first, self.pick(others))
-            return pair if first.position == "pre" else pair[::-1]
-        return (first,)
-
-    def kin(self, subject: Optional[Argument] = None) -> NounPhrase:
-        """Choose a relative of somebody ("her mother", "Paul's sisters")."""
-        noun = self.pick(nouns_of("kin"))
-        owner = self.named(subject) if self.chance(0.2) else self.owner(subject)
-        plural = noun.en in _SEVERAL and self.chance(0.2)
-        return NounPhrase(noun, owner, "pl" if plural else "sg")
-
-    def person(self, labels: str = "person") -> NounPhrase:
-        """Choose a definite or demonstrative person ("the young doctor", "these girls")."""
-        noun = self.pick(nouns_of(labels))
-        determiner = self.weighted((("def", 7), ("this", 2)))
-        number = "pl" if self.chance(0.2) and noun.en not in ("king", "queen") else "sg"
-        return NounPhrase(noun, determiner, number, self.adjectives(noun, 0.25))
-
-    def somebody(self, unlike: Optional[Argument] = None) -> Argument:
-        """Choose a person, by name or by description."""
-        kind = self.weighted((("name", 4), ("kin", 3), ("person", 4)))
-        if kind == "name":
-            found = self.named()
-        else:
-            found = self.kin(unlike) if kind == "kin" else self.person()
-        return self.somebody(unlike) if _same(unlike, found) else found
-
-    def subject(self, asked: bool = False, unlike: Optional[Argument] = None) -> Argument:
-        """Choose a human subject; half of them are pronouns."""
+    def subject(self, unlike: Nominal = IT, persons: Sequence[Nominal] = PERSONS) -> Nominal:
+        """Choose a person; half of them are pronouns."""
         if self.chance(0.5):
-            found = self.pronoun(asked)
-            return self.named() if found == unlike else found
+            return self.pick([it for it in _others(unlike) if it in persons and it != unlike])
         return self.somebody(unlike)
 
-    def _thing(self, noun: Noun, subject: Optional[Argument]) -> NounPhrase:
-        """Choose a noun phrase around a countable thing."""
-        chosen = self.weighted(
-            (("def", 30), ("indef", 24), ("some", 8), ("this", 10), ("own", 14), ("count", 8))
-            + (("genitive", 4),)
-        )
-        number = "pl" if self.chance(0.25) else "sg"
-        number = {"indef": "sg", "some": "pl", "count": "pl"}.get(chosen, number)
-        determiner = {"own": self.owner(subject), "count": self.pick(COUNTS)}.get(chosen, chosen)
-        if chosen == "genitive":
-            determiner = self.named(subject) if self.chance(0.6) else self.kin(subject)
-        return NounPhrase(noun, determiner, number, self.adjectives(noun))
+    def somebody(self, unlike: Nominal) -> Nominal:
+        """Choose a person, by name or by description."""
+        nouns = nouns_of(self.pick(HUMAN))
+        return self.phrase(self.pick([noun for noun in nouns if noun != unlike.noun]), (), unlike)
 
-    def _simple(self, noun: Noun, determiners, adjectives: float = 0.3) -> NounPhrase:
-        """Choose a noun phrase from (determiner, weight) pairs, now and then plural."""
-        determiner = self.weighted(determiners)
-        singular = determiner == "indef" or "mass" in noun.kinds or "opening" in noun.kinds
-        number = "pl" if self.chance(0.22) and not singular else "sg"
-        return NounPhrase(noun, determiner, number, self.adjectives(noun, adjectives))
+    def object_of(self, clause: Clause, determiners=(), plain=False) -> Nominal:
+        """Choose an object for a clause, for a habit a general one ("She reads novels")."""
+        verb = clause.verb
+        noun = self.pick([it for it in nouns_of(verb.objects) if it != clause.subject.noun])
+        self.combinations.add((verb.key, noun.en))
+        if not determiners and noun.kind not in ("kin", "person", *_PLACES):
+            habit = clause.tense in ("present", "habitual") and not clause.modal
+            if "generic" in verb.traits:
+                determiners = ["generic"]
+            elif verb.preposition == "de":
+                determiners = ["the", "the", "this"]
+            elif habit and "event" in verb.traits:
+                eaten = noun.kind in (*MASS, "fruit", "snack")
+                determiners = ["bare"] if eaten else ["bare", "own"]
+        negated = clause.adverb in NEGATIVE
+        return self.phrase(noun, determiners, clause.subject, negated, plain)
 
-    def _possession(self, noun: Noun) -> NounPhrase:
-        """Choose what one has or needs ("a car", "two keys")."""
-        if self.chance(0.75):
-            return NounPhrase(noun, "indef", "sg", self.adjectives(noun, 0.5))
-        return NounPhrase(noun, self.pick(COUNTS), "pl", self.adjectives(noun, 0.3))
+    def _predicate(self, verb: Verb, subject: Nominal) -> Adjective:
+        """Choose an adjective that the verb lists or the subject can be; "new" would be "neuf"."""
+        listed = [ADJECTIVES[word] for word in verb.objects.split()]
+        suiting = adjectives_for(subject.noun or nouns_of("name")[0])
+        return self.adjective(subject.noun, listed or [it for it in suiting if it.en != "new"])
 
-    def object_of(self, verb: Verb, subject: Optional[Argument] = None) -> NounPhrase:
-        """Choose an object that suits a verb and does not repeat the subject's noun."""
-        used = subject.noun if isinstance(subject, NounPhrase) else None
-        noun = self.pick([entry for entry in nouns_of(verb.objects) if entry != used])
-        mass = "mass" in noun.kinds
-        if verb.en.base in ("love", "hate") and (mass or "fruit" in noun.kinds):
-            return NounPhrase(noun, "generic", "sg" if mass else "pl")
-        if verb is NEED and mass:
-            return NounPhrase(noun, "some")
-        if verb in (HAVE, NEED):
-            return self._possession(noun)
-        if verb.case == "de" and "instrument" in noun.kinds:
-            return NounPhrase(noun)
-        if "kin" in noun.kinds:
-            return NounPhrase(noun, self.named(subject) if self.chance(0.2) else self.owner())
-        if mass:
-            return self._simple(noun, (("some", 6), ("def", 4), ("this", 1.5)), 0.25)
-        if "animate" in noun.kinds or "building" in noun.kinds or verb.en.base == "wear":
-            return self._simple(noun, (("def", 5), ("indef", 3), ("this", 2)))
-        if "place" in noun.kinds or "opening" in noun.kinds:
-            return self._simple(noun, (("def", 6), ("this", 2)))
-        return self._thing(noun, subject)
+    def _complements(self, clause: Clause) -> dict:
+        """Choose the predicate, the place or the objects that a verb takes."""
+        verb, subject = clause.verb, clause.subject
+        if verb.key == "be":
+            return {"predicate": self._predicate(verb, subject)}
+        if "place" in verb.traits and self.chance(0.6):
+            place = noun_phrase(self.pick(nouns_of(verb.objects)))
+            words = ("in", "dans") if place.noun.kind in ("open", "room") else ("at", "à")
+            return {"circumstances": ((f"{words[0]} {place.en}", f"{words[1]} {place.fr}"),)}
+        if "place" in verb.traits or not verb.objects:
+            return {}
+        if "noun" in verb.traits or self.chance(0.8):
+            found = {"direct": self.object_of(clause)}
+        elif any(noun.kind in HUMAN for noun in nouns_of(verb.objects)):
+            found = {"direct": self.pick(_others(subject))}
+        else:
+            found = {"direct": self.pick((IT, IT, THEY))}
+        if "giving" in verb.traits:
+            pronoun = self.chance(0.5)
+            found["recipient"] = self.pick(_others(subject)) if pronoun else self.somebody(subject)
+        return found
 
-    def object_pronoun(self, subject: Argument) -> Pronoun:
-        """Choose a personal object pronoun that is not the subject again."""
-        return self.pick([p for p in PERSONS if p.person == 3 or p.person != subject.person])
+    def event(self, subject: Nominal, verbs: list[Verb], uses: list[str], full=False) -> Clause:
+        """Choose a clause about a subject, with one of the verbs in a use that suits it.
 
-    def clitic_object(self, verb: Verb, subject: Argument) -> Pronoun:
-        """Choose a pronoun that can be the object of a verb: of a person, or it and them.
-
-        "Visit them" is kept for people, because visiting people and places differ in French.
+        Only a ``full`` clause has a time, or an adverb that the use does not demand.
         """
-        if verb.is_personal:
-            return self.object_pronoun(subject)
-        return IT if verb.fr == "visiter" else self.pick((IT, IT, THEM_THINGS))
-
-    def place(self) -> Located:
-        """Choose a place ("at the market", "in the garden")."""
-        noun = self.pick(nouns_of("place"))
-        return Located(*noun.locative, NounPhrase(noun))
+        suitable: list[Use] = []
+        while not suitable:
+            verb = self.pick(verbs)
+            suitable = [USES[use] for use in uses if USES[use].trait in verb.traits]
+        use = self.pick(suitable)
+        adverb = self.pick(use.adverbs) if full or len(use.adverbs) == 1 else NONE
+        clause = Clause(subject, verb, use.tense, adverb, self.pick(use.modals))
+        clause = clause._replace(**self._complements(clause))
+        times = use.times[:3] if verb.reflexive else use.times
+        if full and times and adverb in (NONE, NOT) and self.chance(0.4):
+            clause = clause._replace(circumstances=(*clause.circumstances, self.pick(times)))
+        return clause

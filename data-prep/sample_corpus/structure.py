@@ -1,215 +1,79 @@
-"""The abstract structures that are sampled once and realised in both languages."""
+"""Noun phrases and clauses as both languages see them."""
 
-from dataclasses import dataclass, replace
-from typing import Optional, Union
+from typing import NamedTuple, Optional
 
-from .modifiers import Adjective, Adverb
-from .nouns import Name, Noun
-from .verbs import Modal, Verb
+from .nouns import HUMAN, Adjective, Noun
+from .verbs import NONE, Bilingual, Verb
 
 
-@dataclass(frozen=True)
-class Phrase:
-    """A fixed phrase in both languages: a place, a manner, a conjunction."""
+class Nominal(NamedTuple):
+    """A noun phrase, or a pronoun (without ``noun``), which alone has the later forms.
 
-    en: str
-    fr: str
-
-
-@dataclass(frozen=True)
-class Moment(Phrase):
-    """A fixed phrase that says when: the only kind of phrase that moves to the front."""
-
-
-@dataclass(frozen=True)
-class Pronoun:
-    """A personal pronoun; ``gender`` is the French one, ``animate`` chooses he/she or it."""
-
-    person: int
-    number: str
-    gender: str = "m"
-    animate: bool = True
-
-
-@dataclass(frozen=True)
-class Trace:
-    """The place of the relative or question word: silent, but verbs and participles see it."""
-
-    person: int
-    number: str
-    gender: str
-
-
-@dataclass(frozen=True)
-class Named:
-    """A person's name as a noun phrase."""
-
-    name: Name
-    person: int = 3
-    number: str = "sg"
-
-    @property
-    def gender(self) -> str:
-        """Grammatical gender."""
-        return self.name.gender
-
-
-@dataclass(frozen=True)
-class Word:
-    """A one-word argument with its own negation: nothing/rien, nobody/personne, who/qui."""
-
-    en: str
-    fr: str
-    person: int = 3
-    number: str = "sg"
-    gender: str = "m"
-
-
-@dataclass(frozen=True)
-class NounPhrase:
-    """A noun with its determiner and modifiers.
-
-    ``determiner`` is "def", "indef", "some", "generic" ("I love cheese"), "role" ("is a doctor"),
-    "this", "which", "many" ("how many"), a pair of number words, a :class:`Pronoun` (possessive)
-    or another noun phrase (genitive: "Paul's book").  A ``superlative`` phrase is definite and
-    has one adjective.
+    ``person`` is what verbs agree with: 0 for I, 1 for he, she and it, 2 for we, 3 for you and 4
+    for they; from 2 on it is plural.
     """
 
-    noun: Noun
-    determiner: Union[str, tuple[str, str], Pronoun, "NounPhrase", Named] = "def"
-    number: str = "sg"
-    adjectives: tuple[Adjective, ...] = ()
-    superlative: bool = False
-    relative: Optional["Relative"] = None
-    person: int = 3
-
-    @property
-    def gender(self) -> str:
-        """Grammatical gender."""
-        return self.noun.gender
-
-    @property
-    def animate(self) -> bool:
-        """Whether English says he or she rather than it."""
-        return "animate" in self.noun.kinds and "animal" not in self.noun.kinds
-
-
-Argument = Union[NounPhrase, Named, Pronoun, Trace, Word]
-
-
-@dataclass(frozen=True)
-class Located:
-    """A place: prepositions in both languages and a noun phrase."""
-
+    person: int
+    gender: str
     en: str
     fr: str
-    place: NounPhrase
+    en_object: str
+    possessive: str = ""
+    direct: str = ""
+    indirect: str = ""
+    fr_possessive: tuple[str, ...] = ()
+    noun: Optional[Noun] = None
+
+    @property
+    def gap(self) -> "Nominal":
+        """What a question or a relative clause leaves of the phrase: only agreement sees it."""
+        return self._replace(en="", fr="", en_object="")
+
+    @property
+    def pronoun(self) -> "Nominal":
+        """The pronoun that takes it up."""
+        if not self.noun:
+            return self
+        masculine, feminine = (HE, SHE) if self.noun.kind in HUMAN else (IT, IT_FEMININE)
+        if self.person == 4:
+            masculine, feminine = THEY, THEY_FEMININE
+        return masculine if self.gender == "m" else feminine
 
 
-#: The complement "there" / "y", which French puts before the verb.
-THERE = Phrase("there", "y")
+#: The forms of pronouns, as the fields of Nominal.
+_PRONOUNS = """
+0 m I je me my me me mon ma mes
+1 m he il him his le lui son sa ses
+1 f she elle her her la lui son sa ses
+1 m it il it its le lui son sa ses
+1 f it elle it its la lui son sa ses
+2 m we nous us our nous nous notre notre nos
+3 m you vous you your vous vous votre votre vos
+4 m they ils them their les leur leur leur leurs
+4 f they elles them their les leur leur leur leurs
+1 m who qui whom his le lui son sa ses
+"""
+ME, HE, SHE, IT, IT_FEMININE, WE, YOU, THEY, THEY_FEMININE, WHO = (
+    Nominal(int(person), *words[:7], tuple(words[7:]))
+    for person, *words in map(str.split, _PRONOUNS.strip().splitlines())
+)
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """A compared adjective: ``degree`` is "more", "less" or "as"."""
-
-    adjective: Adjective
-    degree: str
-    than: Argument
-
-
-Predicate = Union[Adjective, Comparison, NounPhrase, None]
-
-
-@dataclass(frozen=True)
-class Clause:
+class Clause(NamedTuple):
     """A clause.
 
-    ``tense`` is "present", "past", "perfect", "imperfect", "future", "near" or "conditional";
-    ``polarity`` is "positive", "not", "not yet", "never", "no longer" or "only".
-    ``direct`` is the English object, whatever its case in French.
+    ``tense`` is "present", "progressive", "past", "past progressive", "habitual" (used to),
+    "future" or "conditional". A "question" has its verb before the subject in both languages, an
+    "asked" statement only in English, after French "est-ce que"; there are "command"s too.
     """
 
-    subject: Argument
+    subject: Nominal
     verb: Verb
     tense: str = "present"
-    polarity: str = "positive"
-    direct: Optional[Argument] = None
-    recipient: Optional[Argument] = None
-    predicate: Predicate = None
-    adverb: Optional[Adverb] = None
-    modal: Optional[Modal] = None
-    progressive: bool = False
-    complements: tuple[Union[Phrase, Located], ...] = ()
-
-    def but(self, **changes) -> "Clause":
-        """Return a copy with some fields changed."""
-        return replace(self, **changes)
-
-
-@dataclass(frozen=True)
-class Relative:
-    """A relative clause: ``role`` is the function of the head in it, "subject" or "object"."""
-
-    role: str
-    clause: Clause
-
-
-def trace_of(phrase: Argument) -> Trace:
-    """Return the silent copy of a phrase, for relative clauses and object questions."""
-    return Trace(phrase.person, phrase.number, phrase.gender)
-
-
-def pronoun_for(phrase: Union[NounPhrase, Named]) -> Pronoun:
-    """Return the third person pronoun that takes up a noun phrase or a name."""
-    animate = isinstance(phrase, Named) or phrase.animate
-    return Pronoun(3, phrase.number, phrase.gender, animate)
-
-
-def noun_phrases(phrase: Argument) -> list[NounPhrase]:
-    """Return a noun phrase and the noun phrases inside its determiner."""
-    found = []
-    while isinstance(phrase, NounPhrase):
-        found.append(phrase)
-        phrase = phrase.determiner
-    return found
-
-
-@dataclass(frozen=True)
-class Question:
-    """A question: yes or no without a ``word``, else an adverb or the questioned object.
-
-    When the object is questioned ("what", "which book"), the clause holds its trace.
-    """
-
-    clause: Clause
-    word: Union[Phrase, NounPhrase, Word, None] = None
-
-
-@dataclass(frozen=True)
-class Imperative:
-    """A command; the subject of its clause is the second person."""
-
-    clause: Clause
-
-
-@dataclass(frozen=True)
-class Existential:
-    """There is, il y a; ``tense`` is "present", "past" or "future"."""
-
-    phrase: NounPhrase
-    tense: str = "present"
-    negative: bool = False
-    place: Optional[Located] = None
-
-
-Part = Union[Phrase, Clause, Question, Imperative, Existential, NounPhrase]
-
-
-@dataclass(frozen=True)
-class Sentence:
-    """A whole sentence: parts in order, and the final mark."""
-
-    parts: tuple[Part, ...]
-    mark: str = "."
+    adverb: Bilingual = NONE
+    modal: Optional[Verb] = None
+    direct: Optional[Nominal] = None
+    recipient: Optional[Nominal] = None
+    predicate: Optional[Adjective] = None
+    circumstances: tuple[Bilingual, ...] = ()
+    mood: str = "statement"

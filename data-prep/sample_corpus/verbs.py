@@ -1,190 +1,155 @@
-"""Verbs: English and French forms, argument structure and selectional restrictions."""
+"""Verbs, and their uses with the modal verbs, adverbs and times that go together."""
 
-from typing import NamedTuple
-
-from .english_morphology import EnglishVerb, verb
+import re
+from typing import NamedTuple, Optional
 
 
 class Verb(NamedTuple):
-    """A pair of verbs.
+    """A verb, with the particle after it and the French preposition of its object.
 
-    ``case`` says how French marks the object: "direct", "à" or "de" ("" without object).
-    ``swap`` marks verbs whose French subject is the English object ("I miss her"), and
-    ``punctual`` those that sound wrong in the English progressive.
+    ``key`` has the particle. Past and gerund are given if they are not regular. ``objects`` are
+    kinds of nouns, or nouns. ``traits`` are "habit" (goes with "often"), "now" (with the
+    progressive), "state" (its past is an imperfect) or else "event", "generic" ("I love cheese"),
+    "giving" (has a recipient), "place" (the objects are where it is done) and "noun" (the object
+    is never a pronoun).
     """
 
-    en: EnglishVerb
+    key: str
+    base: str
+    past: str
+    gerund: str
+    particle: str
+    reflexive: str
     fr: str
-    objects: str = ""
-    case: str = ""
-    en_preposition: str = ""
-    fr_rest: str = ""
-    reflexive: bool = False
-    stative: bool = False
-    swap: bool = False
-    punctual: bool = False
-
-    @property
-    def key(self) -> str:
-        """A name that is unique among the verbs."""
-        return self.en.key + "/" + self.fr
-
-    @property
-    def is_personal(self) -> bool:
-        """Whether the object can be a person."""
-        return "person" in self.objects or "kin" in self.objects
+    fr_particle: str
+    preposition: str
+    objects: str
+    traits: str
 
 
-def _object(english: str, french: str, objects: str, preposition: str = "", **more) -> Verb:
-    base, _, rest = english.partition("+")
-    more.setdefault("case", "direct")
-    return Verb(verb(base, rest), french, objects, en_preposition=preposition, **more)
-
-
-def _plain(english: str, french: str, **more) -> Verb:
-    base, _, rest = english.partition("+")
-    return Verb(verb(base, rest), french, **more)
-
-
-TRANSITIVE: tuple[Verb, ...] = (
-    _object("eat ate eaten", "manger", "food foodstuff"),
-    _object("drink drank drunk", "boire", "drink"),
-    _object("buy bought bought", "acheter", "food foodstuff drink text clothes machine tool gift"),
-    _object("sell sold sold", "vendre", "fruit clothes machine furniture building flower"),
-    _object("read read read", "lire", "text"),
-    _object("write wrote written", "écrire", "letter poem story article book"),
-    _object("see saw seen", "voir", "person animal thing building sight", punctual=True),
-    _object("find found found", "trouver", "tool clothes text trinket animal", punctual=True),
-    _object("lose lost lost", "perdre", "tool clothes watch phone ring toy", punctual=True),
-    _object("look", "chercher", "tool clothes kin animal text phone toy ring", "for"),
-    _object("look", "regarder", "person building animal thing", "at"),
-    _object("wait", "attendre", "person kin", "for"),
-    _object("take took taken", "prendre", "tool clothes text food dish"),
-    _object("open", "ouvrir", "opening container"),
-    _object("close", "fermer", "opening container"),
-    _object("wash", "laver", "clothes dish vehicle fruit"),
-    _object("wear wore worn", "porter", "clothes"),
-    _object("break broke broken", "casser", "fragile toy window chair", punctual=True),
-    _object("repair", "réparer", "machine furniture instrument"),
-    _object("clean", "nettoyer", "room building furniture vehicle"),
-    _object("use", "utiliser", "machine tool"),
-    _object("draw drew drawn", "dessiner", "animal person building"),
-    _object("choose chose chosen", "choisir", "clothes text furniture fruit"),
-    _object("help", "aider", "person kin"),
-    _object("invite", "inviter", "person kin"),
-    _object("meet met met", "rencontrer", "person", punctual=True),
-    _object("call", "appeler", "person kin"),
-    _object("hear heard heard", "entendre", "person animal instrument", punctual=True),
-    _object("visit", "visiter", "sight"),
-    _object("play", "jouer", "instrument", case="de"),
-    _object("talk", "parler", "person kin", "to", case="à"),
-    _object("answer", "répondre", "person kin", case="à"),
-    _object("obey", "obéir", "kin teacher doctor king queen", case="à"),
-    _object("visit", "rendre", "person kin", case="à", fr_rest="visite"),
+#: English/past/gerund particle = French particle preposition: objects; traits
+_ENTRY = re.compile(
+    r"(\w+)/?(\w*)/?(\w*) ?([^=]*)=(se )?(\w+) ?(\w*?) ?(à|de)?(?:: (.*?))?(?:; (.*))?"
 )
 
-#: Verbs of state: no progressive, and an imperfect where English has a simple past.
-STATIVE: tuple[Verb, ...] = tuple(
-    _object(*entry, stative=True, **more)
-    for entry, more in (
-        (("know knew known", "connaître", "person sight"), {}),
-        (("love", "aimer", "kin animal food foodstuff drink"), {}),
-        (("hate", "détester", "foodstuff drink fruit"), {}),
-        (("have had had", "avoir", "tool machine clothes animal furniture building piano"), {}),
-        (("need", "avoir", "tool foodstuff drink machine"), {"case": "de", "fr_rest": "besoin"}),
-        (
-            ("be was been+afraid", "avoir", "animal person", "of"),
-            {"case": "de", "fr_rest": "peur"},
-        ),
-    )
+
+def _verb(entry: str) -> Verb:
+    base, past, gerund, particle, *fields, traits = _ENTRY.fullmatch(entry).groups("")
+    traits += "" if "state" in traits else " event"
+    return Verb(f"{base} {particle}".strip(), base, past, gerund, particle, *fields, traits)
+
+
+def _verbs(table: str) -> list[Verb]:
+    return [_verb(entry) for entry in re.split(r"\n| \| ", table.strip())]
+
+
+TRANSITIVE = _verbs("""
+eat/ate=manger: fruit snack food; habit now | drink/drank=boire: drink; habit now
+buy/bought=acheter: fruit snack food drink text clothes machine furniture gift; habit now
+sell/sold=vendre: fruit clothes machine vehicle furniture flower; habit now
+write/wrote=écrire: letter story poem article novel; habit now | read/read=lire: text; now
+see/saw=voir: person animal vehicle building | find/found=trouver: carried text clothes animal
+look for=chercher: carried clothes text animal toy; now | wait for=attendre: person kin; now
+look at=regarder: person animal vehicle building picture flower; now | answer=répondre à: person kin
+take/took=prendre: carried clothes text fruit snack
+open=ouvrir: opening suitcase bottle present; now | close=fermer: opening suitcase bottle; now
+wash=laver: clothes dish vehicle fruit; habit now | wear/wore=porter: clothes ring; habit now
+break/broke=casser: dish toy chair machine watch | hide/hid=cacher: carried gift letter snack; now
+repair=réparer: machine vehicle furniture instrument toy watch; habit now
+clean=nettoyer: room furniture vehicle; habit now | lose/lost=perdre: carried clothes toy phone
+draw/drew=dessiner: animal building flower vehicle person; habit now | meet/met=rencontrer: person
+choose/chose=choisir: clothes furniture fruit snack text gift ring; now
+help=aider: person kin; habit now | invite=inviter: person kin; habit | thank=remercier: person kin
+call=appeler: person kin; habit now | talk to=parler à: person kin; habit now
+visit=visiter: sight castle; now | play=jouer de: instrument; habit now noun
+go/went to=aller à: sight place; habit noun | come/came back from=revenir de: sight place; noun
+stay at=rester à: hotel hospital library restaurant school theatre; noun
+""")
+STATES = _verbs("""
+know/knew=connaître: person sight; state | have/had=avoir: vehicle animal map key; state noun
+love=aimer: fruit food drink animal kin; state generic
+hate=détester: fruit food drink animal; state generic
+need=avoir besoin de: carried machine vehicle; state noun
+be/was afraid of=avoir peur de: animal; state noun
+""")
+GIVING = _verbs("""
+give/gave=donner: carried text fruit snack clothes gift; giving now
+show=montrer: text vehicle building clothes gift ring; giving now
+send/sent=envoyer: letter book flower present; giving now
+lend/lent=prêter: machine vehicle text clothes instrument umbrella; giving
+bring/brought=apporter: dish snack food drink gift; giving now
+""")
+ACTIONS = _verbs("""
+work=travailler: school hospital library market bank garden office; place habit now
+sing/sang=chanter: church theatre street garden; place habit now | leave/left=partir
+dance=danser: street park beach kitchen restaurant; place habit now | get/got/getting up=se lever
+run/ran/running=courir: park forest street beach; place habit now | go/went to bed=se coucher
+play=jouer: garden park beach street bedroom; place habit now | go/went out=sortir
+sleep/slept=dormir: bedroom hotel garden; place habit now | hurry=se dépêcher; now
+swim/swam/swimming=nager: lake sea; place habit now | cry=pleurer: bedroom kitchen street; place now
+rest=se reposer: garden bedroom beach; place habit now | laugh=rire: kitchen restaurant; place now
+arrive=arriver: station airport hotel; place | fall/fell=tomber: street kitchen garden; place
+get/got/getting dressed=se habiller; now | smile=sourire; now
+""")
+FEELINGS = _verbs("""
+be/was hungry=avoir faim; state | be/was thirsty=avoir soif; state | be/was cold=avoir froid; state
+be/was hot=avoir chaud; state | be/was sleepy=avoir sommeil; state
+""")
+BE, MOODS, *OTHERS = _verbs("""
+be/was=être; state | be/was=être: sad tired sick worried angry; state | say/said=dire
+think/thought=penser; state | can/could=pouvoir; state | want to=vouloir; state
+have/had to=devoir; state | be/was going to=aller; state | rain=pleuvoir; habit now
+snow=neiger; habit now
+""")
+VERB = {verb.key: verb for verb in TRANSITIVE + STATES + GIVING + ACTIONS + FEELINGS + OTHERS}
+
+Bilingual = tuple[str, str]
+
+NONE, OFTEN, ALWAYS = ("", ""), ("often", "souvent"), ("always", "toujours")
+NOT, NEVER, NO_LONGER = ("not", "pas"), ("never", "jamais"), ("no longer", "plus")
+NEGATIVE = (NOT, NEVER, NO_LONGER)
+_MAYBE_NOT = (NONE, NONE, NONE, NOT)
+_ABLE = (VERB["want to"], VERB["can"])
+
+_times = re.compile("([^,]+)=([^,]+)(?:, |$)").findall
+
+#: The first three suit what one does every day.
+_PAST = _times(
+    "yesterday=hier, this morning=ce matin, on Friday=vendredi, on Monday=lundi, "
+    "yesterday evening=hier soir, last week=la semaine dernière, two days ago=il y a deux jours"
 )
-
-_BY_KEY = {entry.key: entry for entry in STATIVE}
-HAVE = _BY_KEY["have/avoir"]
-NEED = _BY_KEY["need/avoir"]
-HATE = _BY_KEY["hate/détester"]
-FEAR = _BY_KEY["be afraid/avoir"]
-ACQUAINTED = _BY_KEY["know/connaître"]
-MISS = _object("miss", "manquer", "kin person", stative=True, swap=True, case="à")
-LIKE = _object("like", "plaire", "text clothes building", stative=True, swap=True, case="à")
-
-#: Give-type verbs: direct object and recipient.
-DITRANSITIVE: tuple[Verb, ...] = (
-    _object("give gave given", "donner", "tool text food clothes trinket"),
-    _object("show", "montrer", "text tool building clothes vehicle trinket"),
-    _object("send sent sent", "envoyer", "text flower gift"),
-    _object("lend lent lent", "prêter", "machine tool clothes instrument"),
-    _object("bring brought brought", "apporter", "dish food foodstuff drink text"),
-    _object("offer", "offrir", "food drink text machine"),
+_FUTURE = _times(
+    "tomorrow=demain, tonight=ce soir, on Sunday=dimanche, on Monday=lundi, "
+    "tomorrow morning=demain matin, next week=la semaine prochaine, in three days=dans trois jours"
 )
-
-INTRANSITIVE: tuple[Verb, ...] = (
-    _plain("work", "travailler"),
-    _plain("sleep slept slept", "dormir"),
-    _plain("sing sang sung", "chanter"),
-    _plain("dance", "danser"),
-    _plain("swim swam swum", "nager"),
-    _plain("run ran run", "courir"),
-    _plain("walk", "marcher"),
-    _plain("cry", "pleurer"),
-    _plain("laugh", "rire"),
-    _plain("smile", "sourire"),
-    _plain("play", "jouer"),
-    _plain("travel", "voyager"),
-    _plain("arrive", "arriver"),
-    _plain("leave left left", "partir"),
-    _plain("stay", "rester"),
-    _plain("fall fell fallen", "tomber", punctual=True),
-    _plain("get got got+up", "lever", reflexive=True),
-    _plain("get got got+dressed", "habiller", reflexive=True),
-    _plain("wake woke woken+up", "réveiller", reflexive=True),
-    _plain("go went gone+to bed", "coucher", reflexive=True),
-    _plain("rest", "reposer", reflexive=True),
-    _plain("hurry", "dépêcher", reflexive=True),
-    _plain("go went gone+for a walk", "promener", reflexive=True),
-)
-
-BE_AGED = _plain("be was been", "avoir", stative=True)
-GO = _plain("go went gone", "aller")
-COME = _plain("come came come", "venir")
-RETURN = _plain("come came come+back", "revenir")
-RAIN = _plain("rain", "pleuvoir")
-SNOW = _plain("snow", "neiger")
-LIVE = _plain("live", "habiter", stative=True)
-BE = _plain("be was been", "être", stative=True)
-
-#: States that English puts with "be" and French with "avoir".
-BODILY: tuple[Verb, ...] = tuple(
-    _plain("be was been+" + english, "avoir", fr_rest=french, stative=True)
-    for english, french in (
-        ("hungry", "faim"),
-        ("thirsty", "soif"),
-        ("cold", "froid"),
-        ("hot", "chaud"),
-        ("sleepy", "sommeil"),
-        ("right", "raison"),
-        ("wrong", "tort"),
-    )
-)
-
-SAY = _plain("say said said", "dire", stative=True)
-THINK = _plain("think thought thought", "penser", stative=True)
-KNOW = _plain("know knew known", "savoir", stative=True)
-HOPE = _plain("hope", "espérer", stative=True)
+_HABITS = _times("every day=tous les jours, on Sundays=le dimanche, in summer=en été")
+_NOW = _times("now=maintenant, at the moment=en ce moment")
 
 
-class Modal(NamedTuple):
-    """A verb that takes an infinitive; ``en_to`` says whether English puts "to" before it."""
+class Use(NamedTuple):
+    """A tense and what goes with it; the verb must have the trait."""
 
-    en: EnglishVerb
-    fr: str
-    en_to: bool = True
+    tense: str
+    trait: str
+    adverbs: tuple[Bilingual, ...] = (NONE,)
+    times: list[Bilingual] = []
+    modals: tuple[Optional[Verb], ...] = (None,)
 
 
-WANT = Modal(verb("want"), "vouloir")
-CAN = Modal(verb("can could -"), "pouvoir", en_to=False)
-MUST = Modal(verb("have had had"), "devoir")
-
-ALL_VERBS = TRANSITIVE + STATIVE + DITRANSITIVE + INTRANSITIVE + BODILY + (MISS, LIKE)
-VERB = {entry.key: entry for entry in ALL_VERBS}
-STAY = VERB["stay/rester"]
+USES = {
+    "past": Use("past", "event", _MAYBE_NOT, _PAST),
+    "future": Use("future", "event", (NONE, NONE, NOT, NEVER), _FUTURE),
+    "going": Use("present", "now", _MAYBE_NOT, _FUTURE, (VERB["be going to"],)),
+    "can": Use("present", "now", _MAYBE_NOT, modals=_ABLE),
+    "could": Use("past", "now", _MAYBE_NOT, modals=_ABLE),
+    "must": Use("present", "now", modals=(VERB["have to"],)),
+    "now": Use("progressive", "now", _MAYBE_NOT, _NOW),
+    "habit": Use("present", "habit", (NONE, OFTEN, ALWAYS, NEVER, NO_LONGER, NOT), _HABITS),
+    "used": Use("habitual", "habit", times=_HABITS),
+    "ongoing": Use("past progressive", "now"),
+    "would": Use("conditional", ""),
+    "not_now": Use("progressive", "now", (NOT,)),
+    "not": Use("past", "event", (NOT,)),
+    "is": Use("present", "state", (NONE, NONE, NONE, NOT, NO_LONGER)),
+    "was": Use("past", "state", _MAYBE_NOT),
+}
