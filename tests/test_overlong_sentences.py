@@ -42,8 +42,8 @@ def test_what_becomes_of_a_long_sentence():
     with pytest.raises(UserError) as refused:
         parts_of_sentences(sentences, 2, "error", first_line=7)
     done = ("translated in parts: line 2", "left empty: line 2", "nothing translated: line 8")
-    for message, words in zip([*named, str(refused.value)], done, strict=True):
-        assert message == f"longer than the limit of 2 subwords, {words} (3 subwords)"
+    messages = [f"longer than the limit of 2 subwords, {words} (3 subwords)" for words in done]
+    assert [*named, str(refused.value)] == messages
     whole = parts_of_sentences(sentences, 3, "error", warn=named.append)
     assert whole == [[["a"]], [["a", "b", "c"]], []] and len(named) == 2
     parts_of_sentences([["a", "b"]] * 30, 1, "skip", warn=named.append)
