@@ -4,13 +4,13 @@ Both are dynamic programmes over the lengths of the texts in characters, after G
 (1993), with costs set by hand instead of estimated probabilities.
 """
 
-from __future__ import annotations
-
 import math
 import re
+from typing import Callable
 
 from .html_blocks import Block
 from .sentence_splitting import split_sentences
+from .text_normalisation import normalise
 
 Pair = tuple[str, str]
 
@@ -19,16 +19,15 @@ LENGTH_SMOOTHING = 5  # characters
 LENGTH_WEIGHT = 2.2
 EMPTY_COST = 4.0
 
-# (English sentences, French sentences, cost besides that of the lengths)
-SENTENCE_MOVES = ((1, 1, 0), (1, 2, 0.9), (2, 1, 0.9), (1, 0, 3), (0, 1, 3))
+# (English texts, French texts, cost besides that of the match); the first of equal ones is taken
+SENTENCE_MOVES = ((2, 1, 0.9), (1, 2, 0.9), (1, 1, 0), (1, 0, 3), (0, 1, 3))
+BLOCK_MOVES = ((1, 0, 1.5), (1, 1, 0), (0, 1, 1.5))
 CLEAR_SENTENCE_COST = 1.6  # below it, equally many sentences are paired in order
 MOST_SENTENCES = 40  # of a block; longer ones are tables or lists that lost their structure
 
-SKIP_BLOCK_COST = 1.5
 WORST_MATCH_COST = 4
 CLEAR_BLOCK_COST = 1.2
 LEAST_ANCHOR_OVERLAP = 0.3
-NO_ANCHORS_OVERLAP = 0.5
 ANCHOR_WEIGHT = 1.5
 ANCHOR_BONUS = 0.5
 NARROWEST_BAND = 60  # blocks on each side of the diagonal that are tried
@@ -48,12 +47,41 @@ def length_cost(english_length: int, french_length: int) -> float:
     return abs(math.log((french_length + LENGTH_SMOOTHING) / expected)) * LENGTH_WEIGHT
 
 
+def _cheapest_matches(n: int, m: int, moves: tuple, cost_of: Callable, band: int) -> list[tuple]:
+    """Return the matches of `n` English with `m` French texts whose costs have the least sum.
+
+    A match is (first English text, first French text, English texts, French texts), and `cost_of`
+    takes these four. `band` is how many French texts off the diagonal are tried.
+    """
+    best: dict[tuple[int, int], tuple] = {(0, 0): (0.0, 0, 0)}  # {texts passed: cost, last move}
+    for i in range(n + 1):
+        diagonal = int(i * (m / max(n, 1)))
+        for j in range(max(0, diagonal - band), min(m, diagonal + band) + 1):
+            for x, y, cost in moves:
+                if (i - x, j - y) not in best:
+                    continue
+                cost += best[i - x, j - y][0]
+                if x and y:
+                    cost += cost_of(i - x, j - y, x, y)
+                if cost < best.get((i, j), (math.inf,))[0]:
+                    best[i, j] = cost, x, y
+    matches = []
+    i, j = n, m
+    while i or j:
+        _, x, y = best[i, j]
+        i, j = i - x, j - y
+        if x and y:
+            matches.append((i, j, x, y))
+    return matches[::-1]
+
+
 def align_block_sentences(english: str, french: str) -> list[Pair]:
     """Return the sentence pairs of two blocks that translate each other.
 
     Up to two sentences on one side are joined to match one on the other; a sentence without
     counterpart is left out, as is everything of blocks of more than MOST_SENTENCES sentences.
     """
+    english, french = normalise(english), normalise(french)
     english_sentences, french_sentences = split_sentences(english), split_sentences(french)
     if len(english_sentences) == len(french_sentences):
         pairs = list(zip(english_sentences, french_sentences))
@@ -71,51 +99,33 @@ def align_sentences(english: list[str], french: list[str]) -> list[Pair]:
 
     Sentences are matched 1-1, 1-2 or 2-1 (joined by a space), or left out.
     """
-    moves = _cheapest_moves([len(s) for s in english], [len(s) for s in french])
-    pairs = []
-    i = j = 0
-    for english_count, french_count in moves:
-        if english_count and french_count:
-            pairs.append(
-                (" ".join(english[i : i + english_count]), " ".join(french[j : j + french_count]))
-            )
-        i += english_count
-        j += french_count
-    return pairs
+    lengths = [len(s) for s in english], [len(s) for s in french]
 
+    def cost(i, j, x, y):
+        return length_cost(sum(lengths[0][i : i + x]), sum(lengths[1][j : j + y]))
 
-def _cheapest_moves(english: list[int], french: list[int]) -> list[tuple[int, int]]:
-    """Return the (English, French) sentence counts of the cheapest path, given the lengths."""
-    n, m = len(english), len(french)
-    costs = {(0, 0): 0.0}
-    last_move: dict[tuple[int, int], tuple[int, int]] = {}
-    for i in range(n + 1):
-        for j in range(m + 1):
-            for x, y, penalty in SENTENCE_MOVES:
-                if i + x > n or j + y > m:
-                    continue
-                cost = costs[i, j] + penalty
-                if x and y:
-                    cost += length_cost(sum(english[i : i + x]), sum(french[j : j + y]))
-                if cost < costs.get((i + x, j + y), math.inf):
-                    costs[i + x, j + y] = cost
-                    last_move[i + x, j + y] = (x, y)
-    return _trace_back(last_move, n, m)
-
-
-def _trace_back(last_move: dict, i: int, j: int) -> list[tuple[int, int]]:
-    moves = []
-    while i or j:
-        x, y = last_move[i, j]
-        moves.append((x, y))
-        i -= x
-        j -= y
-    return moves[::-1]
+    matches = _cheapest_matches(len(english), len(french), SENTENCE_MOVES, cost, len(french))
+    return [(" ".join(english[i : i + x]), " ".join(french[j : j + y])) for i, j, x, y in matches]
 
 
 def anchors(text: str) -> set[str]:
     """Return the words of `text` that a translation is expected to keep: names, numbers, paths."""
     return {word.strip(".,") for word in ANCHOR.findall(text) if len(word) >= SHORTEST_ANCHOR}
+
+
+def _match(english: tuple, french: tuple) -> tuple[float, bool]:
+    """Return the cost of matching two (kind, text, anchors), and whether it is a clear match."""
+    kind, text, words = english
+    french_kind, french_text, french_words = french
+    if kind != french_kind:
+        return math.inf, False
+    cost = length_cost(len(text), len(french_text))
+    is_clear = cost < CLEAR_BLOCK_COST
+    if words or french_words:
+        overlap = len(words & french_words) / len(words | french_words)  # Jaccard index
+        cost += ANCHOR_WEIGHT * (1 - overlap) - ANCHOR_BONUS
+        is_clear = is_clear and overlap >= LEAST_ANCHOR_OVERLAP
+    return min(cost, WORST_MATCH_COST), is_clear
 
 
 def align_blocks(english: list[Block], french: list[Block]) -> list[Pair]:
@@ -127,74 +137,15 @@ def align_blocks(english: list[Block], french: list[Block]) -> list[Pair]:
     """
     if [kind for kind, _ in english] == [kind for kind, _ in french]:
         return [(en, fr) for (_, en), (_, fr) in zip(english, french)]
-    if not english or not french:
-        return []
     band = max(NARROWEST_BAND, abs(len(english) - len(french)) + BAND_MARGIN)
-    if len(english) * band > MOST_BAND_CELLS:
+    if not english or not french or len(english) * band > MOST_BAND_CELLS:
         return []
-    return _BlockAligner(english, french).clear_matches(band)
+    english = [(kind, text, anchors(text)) for kind, text in english]
+    french = [(kind, text, anchors(text)) for kind, text in french]
 
+    def cost(i, j, *_):
+        return _match(english[i], french[j])[0]
 
-class _BlockAligner:
-    """The dynamic programme over two documents: a block is matched 1-1 or left out."""
-
-    def __init__(self, english: list[Block], french: list[Block]):
-        self._english, self._french = english, french
-        self._english_anchors = [anchors(text) for _, text in english]
-        self._french_anchors = [anchors(text) for _, text in french]
-
-    def clear_matches(self, band: int) -> list[Pair]:
-        pairs = []
-        i = j = 0
-        for x, y in self._cheapest_moves(band):
-            if x and y and self._is_clear(i, j):
-                pairs.append((self._english[i][1], self._french[j][1]))
-            i += x
-            j += y
-        return pairs
-
-    def _cheapest_moves(self, band: int) -> list[tuple[int, int]]:
-        n, m = len(self._english), len(self._french)
-        last_move: dict[tuple[int, int], tuple[int, int]] = {}
-        above: dict[int, float] = {}  # {j: cost} of the row for i - 1 English blocks
-        for i in range(n + 1):
-            diagonal = int(i * (m / n))
-            row = {0: 0.0} if i == 0 else {}
-            for j in range(max(0, diagonal - band), min(m, diagonal + band) + 1):
-                best = row.get(j, math.inf)
-                if above.get(j, math.inf) + SKIP_BLOCK_COST < best:
-                    best = above[j] + SKIP_BLOCK_COST
-                    last_move[i, j] = (1, 0)
-                if j - 1 in above and self._english[i - 1][0] == self._french[j - 1][0]:
-                    cost = above[j - 1] + min(self._match_cost(i - 1, j - 1), WORST_MATCH_COST)
-                    if cost < best:
-                        best = cost
-                        last_move[i, j] = (1, 1)
-                if row.get(j - 1, math.inf) + SKIP_BLOCK_COST < best:
-                    best = row[j - 1] + SKIP_BLOCK_COST
-                    last_move[i, j] = (0, 1)
-                if best < math.inf:
-                    row[j] = best
-            above = row
-        return _trace_back(last_move, n, m)
-
-    def _length_cost(self, i: int, j: int) -> float:
-        return length_cost(len(self._english[i][1]), len(self._french[j][1]))
-
-    def _anchor_overlap(self, i: int, j: int) -> float | None:
-        """Return the Jaccard index of the blocks' anchors; None if they have none."""
-        either = self._english_anchors[i] | self._french_anchors[j]
-        if not either:
-            return None
-        return len(self._english_anchors[i] & self._french_anchors[j]) / len(either)
-
-    def _match_cost(self, i: int, j: int) -> float:
-        overlap = self._anchor_overlap(i, j)
-        cost = self._length_cost(i, j)
-        return cost if overlap is None else cost + (ANCHOR_WEIGHT * (1 - overlap) - ANCHOR_BONUS)
-
-    def _is_clear(self, i: int, j: int) -> bool:
-        overlap = self._anchor_overlap(i, j)
-        if overlap is None:
-            overlap = NO_ANCHORS_OVERLAP
-        return self._length_cost(i, j) < CLEAR_BLOCK_COST and overlap >= LEAST_ANCHOR_OVERLAP
+    matches = _cheapest_matches(len(english), len(french), BLOCK_MOVES, cost, band)
+    matched = [(english[i], french[j]) for i, j, *_ in matches]
+    return [(en[1], fr[1]) for en, fr in matched if _match(en, fr)[1]]

@@ -1,26 +1,22 @@
 """Training, validation and test sets: whole documents are held out, near-duplicates dropped."""
 
-from __future__ import annotations
-
 import hashlib
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import Callable, NamedTuple
 
 from .text_normalisation import comparison_key
 
 VALID_PERCENT = 1.5  # of documents
 TEST_PERCENT = 2.5
-HASH_STEPS_PER_PERCENT = 100
 
 NGRAM_WORDS = 4
 MOST_SHARED_NGRAMS = 0.5  # of the shorter sentence's
 
 FREQUENT_WORD = 60  # occurrences; rarer words are the blanks of a template
 MOST_PER_TEMPLATE = 4
-BLANK = "_"
-SHUFFLE_SEED = 1
 
 
 class CorpusPair(NamedTuple):
@@ -39,14 +35,12 @@ class CorpusPair(NamedTuple):
 
 def drop_repeats(pairs: Iterable[CorpusPair]) -> list[CorpusPair]:
     """Return the pairs of which neither side has the words of an earlier pair's, in order."""
-    english_seen: set[str] = set()
-    french_seen: set[str] = set()
+    seen: set[tuple[str, str]] = set()
     kept = []
     for pair in pairs:
-        english, french = comparison_key(pair.english), comparison_key(pair.french)
-        if english not in english_seen and french not in french_seen:
-            english_seen.add(english)
-            french_seen.add(french)
+        keys = {("en", comparison_key(pair.english)), ("fr", comparison_key(pair.french))}
+        if seen.isdisjoint(keys):
+            seen |= keys
             kept.append(pair)
     return kept
 
@@ -59,11 +53,11 @@ def cap_templates(pairs: list[CorpusPair]) -> list[CorpusPair]:
     """
     keyed = [(pair, comparison_key(pair.english).split()) for pair in pairs]
     frequency = Counter(word for _, words in keyed for word in words)
-    random.Random(SHUFFLE_SEED).shuffle(keyed)
+    random.Random(1).shuffle(keyed)
     template_count: Counter[str] = Counter()
     kept = []
     for pair, words in keyed:
-        template = " ".join(w if frequency[w] >= FREQUENT_WORD else BLANK for w in words)
+        template = " ".join(w if frequency[w] >= FREQUENT_WORD else "_" for w in words)
         template_count[template] += 1
         if template_count[template] <= MOST_PER_TEMPLATE:
             kept.append(pair)
@@ -73,7 +67,7 @@ def cap_templates(pairs: list[CorpusPair]) -> list[CorpusPair]:
 def split_name(pair: CorpusPair) -> str:
     """Return "train", "valid" or "test" by a hash of the pair's document."""
     digest = hashlib.md5(f"{pair.group}|{pair.document}".encode()).hexdigest()
-    percent = int(digest, 16) % (100 * HASH_STEPS_PER_PERCENT) / HASH_STEPS_PER_PERCENT
+    percent = int(digest, 16) % 10_000 / 100
     if percent < TEST_PERCENT:
         return "test"
     return "valid" if percent < TEST_PERCENT + VALID_PERCENT else "train"
@@ -92,42 +86,32 @@ def drop_near_duplicates(pairs: list[CorpusPair], held_out: list[CorpusPair]) ->
     Two sentences resemble each other if they share more than MOST_SHARED_NGRAMS of the n-grams
     of the one that has fewer.
     """
-    near: set[int] = set()
-    for side in (_english, _french):
-        near |= _resembling(list(map(side, pairs)), list(map(side, held_out)))
-    return [pair for index, pair in enumerate(pairs) if index not in near]
+    for side in map(attrgetter, ("english", "french")):
+        resembles = _resemblance(map(side, held_out))
+        pairs = [pair for pair in pairs if not resembles(side(pair))]
+    return pairs
 
 
-def _english(pair: CorpusPair) -> str:
-    return pair.english
-
-
-def _french(pair: CorpusPair) -> str:
-    return pair.french
-
-
-def _resembling(sentences: list[str], held_out: list[str]) -> set[int]:
-    """Return the indexes of the `sentences` that resemble a held-out sentence."""
+def _resemblance(held_out: Iterable[str]) -> Callable[[str], bool]:
+    """Return a function: whether a sentence resembles one of those held out."""
     held_out_ngrams = [ngrams(sentence) for sentence in held_out]
     holders = defaultdict(list)  # {n-gram: indexes of the held-out sentences that have it}
     for index, grams in enumerate(held_out_ngrams):
         for gram in grams:
             holders[gram].append(index)
-    resembling = set()
-    for index, sentence in enumerate(sentences):
+
+    def resembles(sentence: str) -> bool:
         grams = ngrams(sentence)
         shared = Counter(holder for gram in grams for holder in holders.get(gram, ()))
-        if any(
+        return any(
             count > MOST_SHARED_NGRAMS * min(len(held_out_ngrams[holder]), len(grams))
             for holder, count in shared.items()
-        ):
-            resembling.add(index)
-    return resembling
+        )
+
+    return resembles
 
 
-def split_held_out(
-    pairs: list[CorpusPair], is_unseen: Callable[[CorpusPair], bool]
-) -> dict[str, list[CorpusPair]]:
+def split_held_out(pairs: list[CorpusPair], is_unseen: Callable) -> dict[str, list[CorpusPair]]:
     """Return {"train", "valid", "test", "unseen": pairs}, without near-duplicates between them.
 
     "unseen" has the pairs for which `is_unseen`: sources that are in no other set. Near-duplicates

@@ -1,13 +1,12 @@
 """Filters that keep a pair of sentences only if it looks like prose and its translation.
 
-Each filter is a function of a `SentencePair` that returns True to reject it.
+Each filter is a function of the English and the French `Side` that returns True to reject them.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Callable, NamedTuple
 
 from .text_normalisation import normalise
 
@@ -22,22 +21,20 @@ MOST_DIFFERENT_NUMBERS = 1
 
 LIST_MARKER = re.compile(r"^(?:[•–—-]|\d{1,2}[.)]|[*o+])\s+")
 TOKEN = re.compile(r"\w+['’]?|[^\w\s]")
-WORD = re.compile(r"[^\W\d_]+['’]?")
+WORD = re.compile(r"[^\W\d_]+'?")
 NUMBER = re.compile(r"\d+")
 MARKUP = re.compile(
-    "|".join(
-        (
-            r"[<>{}|\\^~@#*_=\[\]$`]",
-            r"%[sd(0-9l.-]",  # printf formats
-            r"https?:|www\.|://",
-            r"\s--?\w|^--?\w",  # command-line options
-            r"\(\d[a-z]*\)",  # manual page sections
-            r"/\w+/|\.\w+\.\w+\.",  # paths
-            r"\w\(\)",  # function calls
-            r"\.(?:html?|conf|png|txt|org|com|xml|py|so|cfg)\b",
-            r"\w&|&\w",  # accelerators and character references
-        )
-    )
+    r"""[<>{}|\\^~@\#*_=\[\]$`]
+    | %[sd(0-9l.-]                # printf formats
+    | https?: | www\. | ://
+    | \s--?\w | ^--?\w            # command-line options
+    | \(\d[a-z]*\)                # manual page sections
+    | /\w+/ | \.\w+\.\w+\.        # paths
+    | \w\(\)                      # function calls
+    | \.(?:html?|conf|png|txt|org|com|xml|py|so|cfg)\b
+    | \w& | &\w                   # accelerators and character references
+    """,
+    re.VERBOSE,
 )
 ENGLISH_FUNCTION_WORDS = frozenset(
     "the a an of to in is are was be and or for with that this it you your on by as from not can if"
@@ -50,105 +47,76 @@ FRENCH_FUNCTION_WORDS = frozenset(
     " peut fait sans ces leur où a été même tous tout c' n' s' j' qu' y m' t' ils quand".split()
 )
 ONLY_ENGLISH = ENGLISH_FUNCTION_WORDS - FRENCH_FUNCTION_WORDS
-ONLY_FRENCH = FRENCH_FUNCTION_WORDS - ENGLISH_FUNCTION_WORDS
+ONLY_FRENCH = {w for w in FRENCH_FUNCTION_WORDS - ENGLISH_FUNCTION_WORDS if len(w) > 1}
 
 
-class SentencePair(NamedTuple):
-    """A pair of sentences and its tokens; the words are lower-case, without numbers."""
+class Side:
+    """A sentence, its tokens, and its words: lower-case, with a straight apostrophe."""
 
-    english: str
-    french: str
-    english_tokens: list[str]
-    french_tokens: list[str]
-    english_words: list[str]
-    french_words: list[str]
+    def __init__(self, text: str):
+        self.text = text
+        self.tokens = TOKEN.findall(text)
+        self.words = [word.lower() for word in WORD.findall(text.replace("’", "'"))]
 
-
-def sentence_pair(english: str, french: str) -> SentencePair:
-    """Return the pair with its tokens and words."""
-    return SentencePair(
-        english,
-        french,
-        TOKEN.findall(english),
-        TOKEN.findall(french),
-        [word.lower() for word in WORD.findall(english)],
-        [word.lower().replace("’", "'") for word in WORD.findall(french)],
-    )
+    def count(self, words: frozenset[str]) -> int:
+        return sum(word in words for word in self.words)
 
 
-def has_markup(pair: SentencePair) -> bool:
+def has_markup(*sides: Side) -> bool:
     """Reject code, paths, addresses and markup on either side."""
-    return bool(MARKUP.search(pair.english) or MARKUP.search(pair.french))
+    return any(MARKUP.search(side.text) for side in sides)
 
 
-def is_too_long(pair: SentencePair) -> bool:
-    """Reject more than MOST_TOKENS tokens on either side."""
-    return max(len(pair.english_tokens), len(pair.french_tokens)) > MOST_TOKENS
+def is_too_short_or_long(*sides: Side) -> bool:
+    """Reject fewer than FEWEST_WORDS words, or more than MOST_TOKENS tokens, on either side."""
+    return any(len(side.words) < FEWEST_WORDS or len(side.tokens) > MOST_TOKENS for side in sides)
 
 
-def has_too_few_words(pair: SentencePair) -> bool:
-    """Reject fewer than FEWEST_WORDS words on either side."""
-    return min(len(pair.english_words), len(pair.french_words)) < FEWEST_WORDS
+def lengths_differ(english: Side, french: Side) -> bool:
+    """Reject sides whose lengths, in tokens or in characters, are no translation's."""
+    fewer, more = sorted([len(english.tokens), len(french.tokens)])
+    ratio = (len(french.text) + LENGTH_SMOOTHING) / (len(english.text) + LENGTH_SMOOTHING)
+    is_likely = SHORTEST_LENGTH_RATIO < ratio < LONGEST_LENGTH_RATIO
+    return more >= TOKEN_COUNT_RATIO * fewer or not is_likely
 
 
-def token_counts_differ(pair: SentencePair) -> bool:
-    """Reject one side with TOKEN_COUNT_RATIO times the tokens of the other, or more."""
-    counts = len(pair.english_tokens), len(pair.french_tokens)
-    return max(counts) >= TOKEN_COUNT_RATIO * min(counts)
-
-
-def lengths_differ(pair: SentencePair) -> bool:
-    """Reject French that is too short or too long for the English, in characters."""
-    ratio = (len(pair.french) + LENGTH_SMOOTHING) / (len(pair.english) + LENGTH_SMOOTHING)
-    return not SHORTEST_LENGTH_RATIO < ratio < LONGEST_LENGTH_RATIO
-
-
-def is_mostly_symbols(pair: SentencePair) -> bool:
+def is_mostly_symbols(*sides: Side) -> bool:
     """Reject a side whose visible characters are less than LEAST_LETTER_SHARE letters."""
-    return any(
-        sum(map(str.isalpha, text)) < LEAST_LETTER_SHARE * sum(not c.isspace() for c in text)
-        for text in (pair.english, pair.french)
-    )
+    visible = ["".join(side.text.split()) for side in sides]
+    return any(sum(map(str.isalpha, text)) < LEAST_LETTER_SHARE * len(text) for text in visible)
 
 
-def is_untranslated(pair: SentencePair) -> bool:
+def is_untranslated(english: Side, french: Side) -> bool:
     """Reject equal sides, and sides that share more than MOST_SHARED_WORDS of their words."""
-    if pair.english.lower() == pair.french.lower():
-        return True
-    english, french = set(pair.english_words), set(pair.french_words)
-    return len(english & french) > MOST_SHARED_WORDS * min(len(english), len(french))
+    fewest = min(len(set(english.words)), len(set(french.words)))
+    shared = len(set(english.words) & set(french.words))
+    return english.text.lower() == french.text.lower() or shared > MOST_SHARED_WORDS * fewest
 
 
-def is_in_wrong_language(pair: SentencePair) -> bool:
+def is_in_wrong_language(english: Side, french: Side) -> bool:
     """Reject a side without function words of its language, or with more of the other's.
 
     A function word of both languages, or a French one of a single letter, counts only for the
     side's own language.
     """
-    english_in_english = sum(w in ENGLISH_FUNCTION_WORDS for w in pair.english_words)
-    french_in_french = sum(w in FRENCH_FUNCTION_WORDS for w in pair.french_words)
-    french_in_english = sum(w in ONLY_FRENCH and len(w) > 1 for w in pair.english_words)
-    english_in_french = sum(w in ONLY_ENGLISH for w in pair.french_words)
+    english_in_english = english.count(ENGLISH_FUNCTION_WORDS)
+    french_in_french = french.count(FRENCH_FUNCTION_WORDS)
     return (
         min(english_in_english, french_in_french) < 1
-        or english_in_french > french_in_french
-        or french_in_english > english_in_english
+        or french.count(ONLY_ENGLISH) > french_in_french
+        or english.count(ONLY_FRENCH) > english_in_english
     )
 
 
-def numbers_differ(pair: SentencePair) -> bool:
+def numbers_differ(english: Side, french: Side) -> bool:
     """Reject more than MOST_DIFFERENT_NUMBERS numbers that are on one side only."""
-    english = Counter(NUMBER.findall(pair.english))
-    french = Counter(NUMBER.findall(pair.french))
-    different = sum((english - french).values()) + sum((french - english).values())
-    return different > MOST_DIFFERENT_NUMBERS
+    here, there = Counter(NUMBER.findall(english.text)), Counter(NUMBER.findall(french.text))
+    return sum(((here - there) + (there - here)).values()) > MOST_DIFFERENT_NUMBERS
 
 
-FILTERS: tuple[Callable[[SentencePair], bool], ...] = (
+FILTERS = (
     has_markup,
-    is_too_long,
-    has_too_few_words,
-    token_counts_differ,
+    is_too_short_or_long,
     lengths_differ,
     is_mostly_symbols,
     is_untranslated,
@@ -159,9 +127,6 @@ FILTERS: tuple[Callable[[SentencePair], bool], ...] = (
 
 def clean_pair(english: str, french: str) -> tuple[str, str] | None:
     """Return the pair, normalised and without list markers, or None if a filter rejects it."""
-    english = LIST_MARKER.sub("", normalise(english))
-    french = LIST_MARKER.sub("", normalise(french))
-    pair = sentence_pair(english, french)
-    if any(rejects(pair) for rejects in FILTERS):
-        return None
-    return english, french
+    english, french = (LIST_MARKER.sub("", normalise(text)) for text in (english, french))
+    sides = Side(english), Side(french)
+    return None if any(rejects(*sides) for rejects in FILTERS) else (english, french)
