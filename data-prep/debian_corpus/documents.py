@@ -4,173 +4,107 @@ A reader's first argument is the `DebianArchive`; documents come in an order tha
 every run.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import re
 import zipfile
-from collections.abc import Iterable, Iterator
-from typing import Callable, NamedTuple
+from collections.abc import Iterator
+from typing import Callable
 
+from . import package_descriptions as descriptions
 from .alignment import Pair, align_blocks
-from .apt_archive import PACKAGES, TRANSLATION, DebianArchive
+from .apt_archive import DebianArchive
 from .deb_members import read_bounded
 from .gettext_catalogues import message_blocks, read_catalogue
 from .html_blocks import Block, html_blocks
-from .man_page_blocks import man_page_blocks
-from .package_descriptions import (
-    description_blocks,
-    family_name,
-    parse_descriptions,
-    parse_packages,
-)
-from .text_normalisation import decode
 
 NAVIGATION_CLASS = re.compile(
     r"\btoc\b|tocframe|navheader|navfooter|nav_|manualnavbar|sphinxsidebar|related\b"
     r"|\bnavigation\b|ciname|index_",
     re.IGNORECASE,
 )
-NOT_TEXT = re.compile(r"legal|genindex|search\.html$")
+NOT_TEXT = re.compile(r"legal|genindex|[/_]search\.html$")
+# LibreOffice's help has its navigation before this tag, without a class.
+CONTENT_START = re.compile(r'.{0,5}id="DisplayArea"', re.DOTALL)
+SCILAB_PACKAGES = ("scilab-doc", "scilab-doc-fr")
 CATALOGUE_PATH = r"(/fr/LC_MESSAGES/[^/]+\.mo|/fr\.mo|fr_FR\.mo)$"
-BLOCKS_PER_CATALOGUE_DOCUMENT = 40  # a catalogue is held out in pieces
-TAG_START_MARGIN = 5  # characters before a marker attribute, to include the start of its tag
+BLOCKS_PER_PIECE = 40  # a catalogue is held out in pieces
 
-
-class Document(NamedTuple):
-    """A document's name and its (English, French) pairs of blocks."""
-
-    name: str
-    blocks: list[Pair]
-
-
-def _aligned(
-    texts: Iterable[tuple[str, bytes, bytes]], blocks: Callable[[str], list[Block]]
-) -> Iterator[Document]:
-    for name, english, french in texts:
-        yield Document(name, align_blocks(blocks(decode(english)), blocks(decode(french))))
-
-
-def _web_page_blocks(markup: str) -> list[Block]:
-    return html_blocks(markup, NAVIGATION_CLASS)
+Document = tuple[str, list[Pair]]  # its name and its (English, French) pairs of blocks
 
 
 def read_package_descriptions(archive: DebianArchive) -> Iterator[Document]:
     """Yield each translated package description; those of one source package share a name."""
     seen: set[str] = set()
     for suite in archive.suites:
-        packages = parse_packages(suite.index(PACKAGES))
-        english = parse_descriptions(suite.index(TRANSLATION + "en"), "en")
-        french = parse_descriptions(suite.index(TRANSLATION + "fr"), "fr")
+        packages = descriptions.parse_packages(suite.index("Packages"))
+        english = descriptions.parse_descriptions(suite.index("Translation-en"), "en")
+        french = descriptions.parse_descriptions(suite.index("Translation-fr"), "fr")
         for checksum, (package, text) in english.items():
             if checksum in seen or checksum not in french:
                 continue
             seen.add(checksum)
-            _, translation = french[checksum]
-            blocks = align_blocks(description_blocks(text), description_blocks(translation))
+            sides = map(descriptions.description_blocks, (text, french[checksum][1]))
             source = packages[package].source if package in packages else package
-            yield Document(family_name(source), blocks)
+            yield descriptions.family_name(source), align_blocks(*sides)
 
 
-class HtmlManual(NamedTuple):
-    """Where an HTML manual is, in a package for each language or in one for both.
+def web_page_blocks(markup: str) -> list[Block]:
+    """Return the blocks of an HTML page, without its navigation."""
+    start = CONTENT_START.search(markup)
+    return html_blocks(markup[start.start() :] if start else markup, NAVIGATION_CLASS)
 
-    The paths are patterns. `replacements` turn the path of a French page into that of its English
-    page. What comes before the tag with the attribute `start`, if given, is not read.
+
+def _translated(pages: dict, paths: str, blocks: Callable, name: Callable) -> Iterator[Document]:
+    """Yield the `pages` that are there in both languages, under the `name` of the English path."""
+    english, french = {}, {}
+    for path in sorted(pages):
+        match = re.search(paths, path)
+        rest = path
+        for group in range(match.re.groups, 0, -1):
+            rest = rest[: match.start(group)] + rest[match.end(group) :]
+        (french if any("fr" in language for language in match.groups()) else english)[rest] = path
+    for rest, path in english.items():
+        if rest in french and not NOT_TEXT.search(path):
+            sides = (blocks(str(pages[p], "utf-8", "replace")) for p in (path, french[rest]))
+            yield name(path), align_blocks(*sides)
+
+
+def read_pages(
+    archive: DebianArchive, packages: tuple, paths: str, blocks=web_page_blocks, folder=""
+) -> Iterator[Document]:
+    """Yield the pages that are in `packages` in both languages, named by folder and file.
+
+    The groups of the pattern `paths` are where the path of a page differs from its translation's.
     """
+    pages: dict[str, bytes] = {}
+    for package in packages:
+        pages.update(archive.members(package, paths))
 
-    english_package: str
-    french_package: str
-    english_paths: str
-    french_paths: str
-    replacements: tuple[tuple[str, str], ...]
-    start: str = ""
+    def name(path):
+        *_, parent, page = path.split("/")
+        return f"{folder or parent}/{page}"
 
-
-def read_html_manual(archive: DebianArchive, manual: HtmlManual) -> Iterator[Document]:
-    """Yield the pages of a manual that are there in both languages."""
-    english = archive.members(manual.english_package, manual.english_paths)
-    french = {}
-    for path, page in archive.members(manual.french_package, manual.french_paths).items():
-        for old, new in manual.replacements:
-            path = path.replace(old, new)
-        french[path] = page
-    pages = (
-        (_last_two_names(path), _cut(english[path], manual.start), _cut(french[path], manual.start))
-        for path in sorted(english.keys() & french.keys())
-        if not NOT_TEXT.search(path)
-    )
-    return _aligned(pages, _web_page_blocks)
-
-
-def _last_two_names(path: str) -> str:
-    return "/".join(path.split("/")[-2:])
-
-
-def _cut(page: bytes, start: str) -> bytes:
-    return page[max(0, page.find(start.encode()) - TAG_START_MARGIN) :]
-
-
-def read_man_pages(archive: DebianArchive) -> Iterator[Document]:
-    """Yield the manual pages of Linux that are there in both languages."""
-    english: dict[str, bytes] = {}
-    for package in ("manpages", "manpages-dev"):
-        for path, page in archive.members(package, r"/man/man\d/.*\.gz$").items():
-            english[path.split("/man/")[1]] = page
-    french: dict[str, bytes] = {}
-    for package in ("manpages-fr", "manpages-fr-dev"):
-        for path, page in archive.members(package, r"/man/fr/man\d/.*\.gz$").items():
-            french[path.split("/man/fr/")[1]] = page
-    names = sorted(english.keys() & french.keys())
-    return _aligned(((n, english[n], french[n]) for n in names), man_page_blocks)
-
-
-def read_gnome_help(archive: DebianArchive, package: str) -> Iterator[Document]:
-    """Yield the Mallard and DocBook pages of a GNOME program's help."""
-    pages = archive.members(package, r"/usr/share/help/(C|fr)/.*\.(page|docbook|xml)$")
-    translated = {
-        path: path.replace("/help/C/", "/help/fr/")
-        for path in sorted(pages)
-        if "/help/C/" in path and "legal" not in path
-    }
-    texts = (
-        (f"{package}/{os.path.basename(path)}", pages[path], pages[french_path])
-        for path, french_path in translated.items()
-        if french_path in pages
-    )
-    return _aligned(texts, html_blocks)
+    return _translated(pages, paths, blocks, name)
 
 
 def read_scilab_help(archive: DebianArchive) -> Iterator[Document]:
     """Yield the pages of Scilab's help, which is a .jar of HTML for each language."""
-    english, french = (_jar_pages(archive, name) for name in ("scilab-doc", "scilab-doc-fr"))
-    names = sorted(english.keys() & french.keys())
-    return _aligned(((n, english[n], french[n]) for n in names), _web_page_blocks)
-
-
-def _jar_pages(archive: DebianArchive, package: str) -> dict[str, bytes]:
+    paths = r"^scilab_(en_US|fr_FR)_help/.*\.html$"
     pages = {}
-    for content in archive.members(package, r"_help\.jar$").values():
-        with zipfile.ZipFile(io.BytesIO(content)) as jar:
-            for name in jar.namelist():
-                if name.endswith(".html"):
+    for package in SCILAB_PACKAGES:
+        for content in archive.members(package, r"_help\.jar$").values():
+            with zipfile.ZipFile(io.BytesIO(content)) as jar:
+                for name in filter(re.compile(paths).search, jar.namelist()):
                     with jar.open(name) as page:
-                        pages[name.split("/", 1)[-1]] = read_bounded(page, name)
-    return pages
+                        pages[name] = read_bounded(page, name)
+    return _translated(pages, paths, web_page_blocks, os.path.basename)
 
 
 def read_catalogues(archive: DebianArchive, package: str) -> Iterator[Document]:
     """Yield the messages of a package's French gettext catalogues, in pieces."""
     for path, content in sorted(archive.members(package, CATALOGUE_PATH).items()):
-        blocks = [
-            block
-            for message, translation in read_catalogue(content)
-            for block in message_blocks(message, translation)
-        ]
-        for start in range(0, len(blocks), BLOCKS_PER_CATALOGUE_DOCUMENT):
-            piece = start // BLOCKS_PER_CATALOGUE_DOCUMENT
-            yield Document(
-                f"{package}/{os.path.basename(path)}#{piece}",
-                blocks[start : start + BLOCKS_PER_CATALOGUE_DOCUMENT],
-            )
+        blocks = [block for pair in read_catalogue(content) for block in message_blocks(*pair)]
+        for piece, start in enumerate(range(0, len(blocks), BLOCKS_PER_PIECE)):
+            name = f"{package}/{os.path.basename(path)}#{piece}"
+            yield name, blocks[start : start + BLOCKS_PER_PIECE]

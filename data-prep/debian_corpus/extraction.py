@@ -1,17 +1,15 @@
 """Clean pairs of sentences of every source, extracted by several processes."""
 
-from __future__ import annotations
-
 import signal
 import sys
 import tarfile
 import time
 import zipfile
 import zlib
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
+from itertools import chain, starmap
 from typing import NamedTuple
 
 from realformer_runtime.command_line import UserError
@@ -21,7 +19,7 @@ from .apt_archive import DebianArchive
 from .held_out_split import CorpusPair
 from .pair_filters import clean_pair
 from .sources import SOURCES, Source
-from .text_normalisation import comparison_key, normalise
+from .text_normalisation import comparison_key
 
 
 class Extraction(NamedTuple):
@@ -38,56 +36,37 @@ def extract(archive: DebianArchive, source: Source) -> Extraction:
 
     Raises UserError where a package holds something other than it should.
     """
-    try:
-        return _extract(archive, source)
-    except (ValueError, EOFError, tarfile.TarError, zipfile.BadZipFile, zlib.error) as error:
-        packages = ", ".join(source.packages) or "the lists"
-        raise UserError(
-            f"cannot read {source.name} ({error}): delete {packages} from the cache and run this"
-            " again"
-        ) from error
-
-
-def _extract(archive: DebianArchive, source: Source) -> Extraction:
     start = time.monotonic()
     raw = 0
-    pairs = []
-    seen: set[str] = set()
-    for document in source.read(archive):
-        for blocks in document.blocks:
-            for sentences in align_block_sentences(*map(normalise, blocks)):
+    pairs: dict[str, CorpusPair] = {}
+    try:
+        for document, blocks in source.read(archive):
+            for sentences in chain.from_iterable(starmap(align_block_sentences, blocks)):
                 raw += 1
-                clean = clean_pair(*sentences)
-                if clean and comparison_key(clean[0]) not in seen:
-                    seen.add(comparison_key(clean[0]))
-                    pairs.append(CorpusPair(source.name, document.name, *clean))
-    return Extraction(source.name, raw, pairs, time.monotonic() - start)
+                if clean := clean_pair(*sentences):
+                    pair = CorpusPair(source.name, document, *clean)
+                    pairs.setdefault(comparison_key(pair.english), pair)
+    except (ValueError, EOFError, tarfile.TarError, zipfile.BadZipFile, zlib.error) as error:
+        packages = ", ".join(source.packages) or "the lists"
+        advice = f"delete {packages} from the cache and run this again"
+        raise UserError(f"cannot read {source.name} ({error}): {advice}") from error
+    return Extraction(source.name, raw, list(pairs.values()), time.monotonic() - start)
 
 
 def extract_all(archive: DebianArchive, jobs: int) -> list[Extraction]:
     """Return the extractions of SOURCES in order, with a progress line for each on stderr."""
     extractions = []
-    for extraction in _in_processes(archive, jobs):
-        extractions.append(extraction)
-        print(
-            f"[{len(extractions):2}/{len(SOURCES)}] {extraction.name}: {extraction.raw} raw,"
-            f" {len(extraction.pairs)} clean, {extraction.seconds:.0f} s",
-            file=sys.stderr,
-            flush=True,
-        )
-    return extractions
-
-
-def _in_processes(archive: DebianArchive, jobs: int) -> Iterator[Extraction]:
+    end_silently = signal.SIGINT, signal.SIG_DFL
     try:
-        with ProcessPoolExecutor(jobs, initializer=_end_silently_on_interrupt) as executor:
-            yield from executor.map(partial(extract, archive), SOURCES)
+        with ProcessPoolExecutor(jobs, None, signal.signal, end_silently) as executor:
+            for extraction in executor.map(partial(extract, archive), SOURCES):
+                extractions.append(extraction)
+                name, raw, pairs, seconds = extraction
+                line = f"{name}: {raw} raw, {len(pairs)} clean, {seconds:.0f} s"
+                print(f"[{len(extractions):2}/{len(SOURCES)}] {line}", file=sys.stderr, flush=True)
     except BrokenProcessPool as error:
         raise UserError(
             "a process that reads the packages was killed, maybe for lack of memory:"
             " run this again with --jobs 1, what is downloaded is kept"
         ) from error
-
-
-def _end_silently_on_interrupt() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    return extractions

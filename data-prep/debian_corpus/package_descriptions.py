@@ -1,7 +1,5 @@
 """Debian's package indexes: what a suite holds, and its translated package descriptions."""
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 
@@ -10,9 +8,8 @@ from .text_normalisation import normalise
 
 FIELD = re.compile(r"^([A-Za-z0-9-]+): (.*)", re.MULTILINE)
 DESCRIPTION = r"^Package: (\S+)\nDescription-md5: (\S+)\nDescription-{language}: (.*?)(?=\n\n|\Z)"
-LIST_ITEM = re.compile(r"\s+([*+o-]|\d+[.)])\s")
-VERSION_IN_NAME = re.compile(r"[\d.+-]+")
-SYNOPSIS, PARAGRAPH = "synopsis", "paragraph"
+# An item of a list begins a paragraph of its own; a line with a full stop only ends one.
+PARAGRAPH_BREAK = re.compile(r"\n\s*\.\s*(?=\n|$)|\n(?=\s+(?:[*+o-]|\d+[.)])[^\S\n])")
 
 
 class PackageRecord(NamedTuple):
@@ -20,21 +17,14 @@ class PackageRecord(NamedTuple):
 
     name: str
     source: str
-    version: str
-    architecture: str
+    file_name: str  # that apt-get download gives to the .deb
     size: int
     sha256: str
-
-    @property
-    def file_name(self) -> str:
-        """The name that apt-get download gives to the .deb."""
-        version = self.version.replace(":", "%3a")
-        return f"{self.name}_{version}_{self.architecture}.deb"
 
 
 def family_name(source_package: str) -> str:
     """Return the name without version numbers: such packages' descriptions resemble each other."""
-    return VERSION_IN_NAME.sub("-", source_package)
+    return re.sub(r"[\d.+-]+", "-", source_package)
 
 
 def parse_packages(index: str) -> dict[str, PackageRecord]:
@@ -42,16 +32,12 @@ def parse_packages(index: str) -> dict[str, PackageRecord]:
     records = {}
     for stanza in index.split("\n\n"):
         fields = dict(FIELD.findall(stanza))
-        name = fields.get("Package")
-        if name:
-            records[name] = PackageRecord(
-                name=name,
-                source=(fields.get("Source") or name).split()[0],
-                version=fields.get("Version", ""),
-                architecture=fields.get("Architecture", ""),
-                size=int(fields.get("Size", 0)),
-                sha256=fields.get("SHA256", ""),
-            )
+        if name := fields.get("Package"):
+            source = (fields.get("Source") or name).split()[0]
+            version = fields.get("Version", "").replace(":", "%3a")
+            file_name = f"{name}_{version}_{fields.get('Architecture', '')}.deb"
+            size, sha256 = int(fields.get("Size", 0)), fields.get("SHA256", "")
+            records[name] = PackageRecord(name, source, file_name, size, sha256)
     return records
 
 
@@ -69,21 +55,6 @@ def parse_descriptions(index: str, language: str) -> dict[str, tuple[str, str]]:
 
 def description_blocks(description: str) -> list[Block]:
     """Return the (kind, text) blocks of a description: synopsis, then paragraphs and list items."""
-    synopsis, *lines = description.split("\n")
-    blocks = [(SYNOPSIS, synopsis)]
-    paragraph: list[str] = []
-
-    def end_paragraph():
-        if paragraph:
-            blocks.append((PARAGRAPH, normalise(" ".join(paragraph))))
-            paragraph.clear()
-
-    for line in lines:
-        if line.strip() == ".":
-            end_paragraph()
-            continue
-        if LIST_ITEM.match(line):
-            end_paragraph()
-        paragraph.append(line.strip())
-    end_paragraph()
-    return blocks
+    synopsis, _, rest = description.partition("\n")
+    paragraphs = map(normalise, PARAGRAPH_BREAK.split(f"\n{rest}"))
+    return [("synopsis", synopsis), *(("paragraph", text) for text in paragraphs if text)]
