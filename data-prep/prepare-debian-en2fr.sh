@@ -73,7 +73,7 @@ copy_corpus() { # folder
 
 build_corpus() { # folder
   say "building the corpus from Debian packages"
-  PYTHONPATH="$PROJECT/data-prep" python3 -m debian_corpus --out "$1" \
+  PYTHONPATH="$PROJECT/data-prep:$PYTHONPATH" python3 -m debian_corpus --out "$1" \
     --cache "${CACHE:-$OUT/cache}" --jobs "$JOBS" ${MIRROR[@]+"${MIRROR[@]}"}
 }
 

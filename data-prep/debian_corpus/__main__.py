@@ -1,7 +1,5 @@
 """Command line: python -m debian_corpus --out OUT --cache CACHE [--jobs N] [--mirror URL]."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys
@@ -20,6 +18,7 @@ PROGRAM = "prepare-debian-en2fr"
 # Measured: 430 MB of lists and packages, 30 MB of corpus. The rest is margin.
 CACHE_BYTES = 1_000_000_000
 OUT_BYTES = 200_000_000
+SPLIT_SIZE = "{}: {pairs} pairs, {en_words} English and {fr_words} French words"
 
 
 def main() -> None:
@@ -37,24 +36,15 @@ def _parse() -> argparse.Namespace:
         description="Build an English-French corpus from Debian packages, fetched with apt."
         " Nothing is installed.",
     )
-    parser.add_argument("--out", metavar="FOLDER", required=True, help="for the corpus")
-    parser.add_argument(
-        "--cache", metavar="FOLDER", required=True, help="for what is downloaded, kept for a rerun"
-    )
-    parser.add_argument(
-        "--jobs", metavar="N", type=_positive, default=2, help="processes (default 2)"
-    )
-    parser.add_argument(
-        "--mirror", metavar="URL", help="of a Debian archive (default: that of this machine's apt)"
-    )
-    return parser.parse_args()
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("at least 1")
-    return number
+    add = parser.add_argument
+    add("--out", metavar="FOLDER", required=True, help="for the corpus")
+    add("--cache", metavar="FOLDER", required=True, help="for downloads, kept for a rerun")
+    add("--jobs", metavar="N", type=int, default=2, help="processes (default 2)")
+    add("--mirror", metavar="URL", help="of a Debian archive (default: that of this machine's apt)")
+    options = parser.parse_args()
+    if options.jobs < 1:
+        parser.error("argument --jobs: at least 1")
+    return options
 
 
 def prepare(out: str, cache: str, options: argparse.Namespace) -> None:
@@ -63,25 +53,17 @@ def prepare(out: str, cache: str, options: argparse.Namespace) -> None:
     Raises UserError or OSError; files that were in `out` before are kept then.
     """
     start = time.monotonic()
-    host.check_commands()
-    host.check_keyring()
+    host.check_tools()
     mirror = options.mirror or host.debian_archive()
-    for folder in (out, cache):
+    for folder, size in ((cache, CACHE_BYTES), (out, OUT_BYTES)):
         os.makedirs(folder, exist_ok=True)
-    host.check_disk_space(cache, max(0, CACHE_BYTES - host.folder_size(cache)))
-    host.check_disk_space(out, OUT_BYTES)
+        host.check_disk_space(folder, size)
     archive = open_archive(cache, mirror, SUITES, list(PACKAGES))
-    extractions = extract_all(archive, options.jobs)
-    splits, manifest = _assemble(archive, extractions)
+    splits, manifest = _assemble(archive, extract_all(archive, options.jobs))
     manifest["seconds"] = round(time.monotonic() - start, 1)
     write_corpus(out, splits, manifest)
     for name in splits:
-        size = manifest[name]
-        print(
-            f"{name}: {size['pairs']} pairs, {size['en_words']} English and"
-            f" {size['fr_words']} French words",
-            file=sys.stderr,
-        )
+        print(SPLIT_SIZE.format(name, **manifest[name]), file=sys.stderr)
     print(f"wrote {out} in {manifest['seconds']:.0f} s", file=sys.stderr)
 
 
