@@ -60,6 +60,8 @@ setup(
             "tensorboardX>=2.6,<3",  # for --tensorboard-logdir; without it fairseq nags on import
             "tqdm",
         ],
+        # The .mo files of data-prep/debian_corpus: the standard library's gettext loses plurals.
+        "debian-corpus": ["polib>=1.2,<2"],
         "plots": ["matplotlib>=3.5,<4"],  # of learning curves, omega and attention
         "test": [
             "pytest>=7,<10",

@@ -14,8 +14,9 @@
 #
 # About 133,000 pairs of package descriptions, manuals, help and game dialogue, written and
 # translated by people; data-prep/README.md has sources, counts and licences. Building needs a Debian
-# machine (its apt client; nothing is installed, root is not needed) and downloads 290 MB, once. It
-# takes about 5 minutes and 1.2 GB, preparing 2 more. A rerun goes on where it was stopped.
+# machine (its apt client; nothing is installed, root is not needed) and polib, which scripts/setup.sh
+# installs. It downloads 290 MB, once, and takes about 5 minutes and 1.2 GB, preparing 2 more. A rerun
+# goes on where it was stopped.
 #
 # Examples
 #

@@ -1,5 +1,6 @@
-"""What the machine must have: apt, Debian's keys and archive, and disk space."""
+"""What the machine must have: apt, Debian's keys and archive, polib, and disk space."""
 
+import importlib.util
 import re
 import shutil
 import subprocess
@@ -8,6 +9,7 @@ from pathlib import Path
 from realformer_runtime.command_line import UserError
 
 OS_RELEASE = "/etc/os-release"
+PROJECT = Path(__file__).resolve().parents[2]
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 ADVICE = "run this on Debian 12 or 13, or in a container of one"
 
@@ -17,7 +19,7 @@ INDEX_TARGET_FORMAT = "$(REPO_URI) $(COMPONENT) $(RELEASE) $(CODENAME)"
 
 
 def check_tools() -> None:
-    """Raise UserError where apt-get, dpkg-deb or Debian's archive keys are missing."""
+    """Raise UserError where apt-get, dpkg-deb, Debian's archive keys or polib are missing."""
     missing = [name for name in ("apt-get", "dpkg-deb") if shutil.which(name) is None]
     if missing:
         raise UserError(
@@ -29,6 +31,9 @@ def check_tools() -> None:
             f"{KEYRING} is missing, so Debian's packages cannot be verified:"
             " install the package debian-archive-keyring"
         )
+    if importlib.util.find_spec("polib") is None:
+        advice = f"install it: python3 -m pip install -e '{PROJECT}[debian-corpus]'"
+        raise UserError(f"polib, which reads gettext catalogues, is missing: {advice}")
 
 
 def debian_archive() -> str:
