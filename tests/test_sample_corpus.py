@@ -13,7 +13,7 @@ import pytest
 DATA_PREP = Path(__file__).resolve().parent.parent / "data-prep"
 sys.path.insert(0, str(DATA_PREP))
 
-from sample_corpus.french_words import conjugate, principal_parts  # noqa: E402
+from sample_corpus.french_inflection import conjugate, principal_parts  # noqa: E402
 from sample_corpus.generate import SIZES, build, pairs  # noqa: E402
 from sample_corpus.noun_phrases import noun_phrase  # noqa: E402
 from sample_corpus.nouns import ADJECTIVES, NOUNS  # noqa: E402

@@ -2,7 +2,7 @@
 
 from typing import Union
 
-from . import english, french_words
+from . import english, french_inflection
 from .nouns import MASS, Noun
 from .structure import Nominal
 
@@ -55,14 +55,14 @@ def noun_phrase(noun: Noun, determiner="the", plural=False, adjectives=()) -> No
     english_noun, french_noun = noun.en, noun.fr
     if plural:
         english_noun = noun.en_plural or english.add_s(noun.en)
-        french_noun = noun.fr_plural or french_words.plural(noun.fr)
+        french_noun = noun.fr_plural or french_inflection.plural(noun.fr)
     before, after = [], []
     for adjective in adjectives:
-        form = french_words.agree(adjective.masculine, noun.gender, plural, adjective.feminine)
+        form = french_inflection.agree(adjective.masculine, noun.gender, plural, adjective.feminine)
         (before if adjective.position == "before" else after).append(form)
     words = ["de" if article == "des" and before else article, *before, french_noun]
     for place, following in enumerate(words[1:]):
-        if french_words.VOWEL.match(following) and not plural:
+        if french_inflection.VOWEL.match(following) and not plural:
             words[place] = _BEFORE_VOWEL.get(words[place], words[place])
     if not isinstance(determiner, str) and determiner.noun:
         after += ["de", determiner.fr]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Union
 
-from . import english, french
+from . import english, french_clauses
 from .nouns import HUMAN, NOUNS, nouns_of
 from .sampling import PERSONS, Sampler
 from .structure import IT, ME, WE, WHO, YOU, Clause, Nominal
@@ -53,10 +53,10 @@ def say(parts: Sequence[Union[Bilingual, Nominal, Clause]], mark: str = ".") -> 
     said = []
     for part in parts:
         if isinstance(part, Clause):
-            part = english.clause(part), french.clause(part)
+            part = english.clause(part), french_clauses.clause(part)
         said.append((part.en, part.fr) if isinstance(part, Nominal) else part)
     english_parts, french_parts = zip(*said)
-    return english.sentence(english_parts, mark), french.sentence(french_parts, mark)
+    return english.sentence(english_parts, mark), french_clauses.sentence(french_parts, mark)
 
 
 def _subject(sampler: Sampler, name: str, drawn: dict[str, Nominal], asked: bool) -> Nominal:
@@ -110,7 +110,7 @@ def with_relative(phrase: Nominal, clause: Clause) -> Nominal:
     """Add a relative clause in which the phrase has left its gap as subject or as object."""
     words = ("that", "que") if clause.subject.en else ("who", "qui")
     en = f"{phrase.en} {words[0]} {english.clause(clause)}"
-    fr = f"{phrase.fr} {words[1]} {french.clause(clause)}"
+    fr = f"{phrase.fr} {words[1]} {french_clauses.clause(clause)}"
     return phrase._replace(en=en, fr=fr, en_object=en)
 
 

@@ -2,6 +2,8 @@
 
 All beams of a sentence share the encoder's keys and values, so the cache holds them once a
 sentence. The keys and values of self-attention are copied once a step. TorchScript compiles this.
+The search enters at ``RealFormerDecoder.reorder_incremental_state_scripting`` (models/decoder.py)
+and ``RealFormerEncoder.reorder_encoder_out`` (models/encoder.py).
 """
 
 from typing import Dict, List, Optional

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Optional
 
-from . import french_words
-from .french_words import agree, conjugate
+from . import french_inflection
+from .french_inflection import agree, conjugate
 from .structure import Clause, Nominal
 from .verbs import NEGATIVE
 
@@ -42,7 +42,7 @@ def _verb_group(clause: Clause) -> tuple[str, list[str]]:
         finite = conjugate((clause.modal or verb).fr, tense, subject.person)
         return finite, [*_clitics(clause), verb.fr] if clause.modal else []
     auxiliary = "être" if verb.reflexive or verb.fr in _ETRE_VERBS else "avoir"
-    participle = french_words.principal_parts(verb.fr)[5]
+    participle = french_inflection.principal_parts(verb.fr)[5]
     direct, _ = _objects(clause)
     before = direct if direct and not (direct.noun and direct.fr) else None
     agreeing = subject if auxiliary == "être" else before
@@ -85,5 +85,5 @@ def clause(clause: Clause) -> str:
 
 def sentence(parts: Iterable[str], mark: str) -> str:
     """Join the parts of a sentence."""
-    text = french_words.polish(" ".join(filter(None, parts))).replace(" ,", ",")
+    text = french_inflection.polish(" ".join(filter(None, parts))).replace(" ,", ",")
     return text[0].upper() + text[1:] + mark.replace("?", " ?")
