@@ -30,8 +30,8 @@ from pathlib import Path
 from typing import Dict, List
 
 from benchmarks.options import PROJECT, SHAPES, new_parser
-from benchmarks.report import Report, add_case, new_report
 from benchmarks.rounds import in_turns
+from benchmarks.tables import Report, add_case, new_report
 from realformer_runtime.command_line import UserError, run_main, whole_number_above_0
 
 SPEED, MEMORY = 3, 1 / 3  # what is asked for
@@ -40,11 +40,7 @@ ORDINARY = "import sys; from benchmarks.averaging import ordinary; ordinary(*sys
 
 
 def make(args, paths: List[str]) -> None:
-    """Write checkpoints as fairseq would, with random parameters.
-
-    Raises:
-        UserError: the disk has no room for all of them and the averages
-    """
+    """Write checkpoints as fairseq would, with random parameters."""
     import torch
     from fairseq.optim.adam import Adam
 
@@ -152,7 +148,7 @@ def compare(report: Report, args, folder: Path) -> None:
 
 
 def parse_args():
-    parser = new_parser("averaging", __doc__.splitlines()[0], rounds=3)
+    parser = new_parser("averaging", __doc__, rounds=3)
     add = parser.add_argument
     add("--checkpoints", type=whole_number_above_0, default=10, metavar="N")
     add("--shape", choices=SHAPES, default="d512", help="of the model")

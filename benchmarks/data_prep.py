@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Dict, List
 
 from benchmarks.options import PROJECT, new_parser
-from benchmarks.report import Report, add_case, new_report
 from benchmarks.rounds import in_turns, timed
-from benchmarks.tables import checks, table
+from benchmarks.tables import Report, add_case, checks, new_report, table
 from realformer_runtime.atomic_output import atomic_output
 from realformer_runtime.command_line import UserError, run_main, whole_number_above_0
 
@@ -51,11 +50,7 @@ STAGES = {
 
 
 def run(commands: List[str], work: Path) -> None:
-    """Run shell commands one after the other.
-
-    Raises:
-        UserError: one failed
-    """
+    """Run shell commands one after the other."""
     path = os.pathsep.join([str(PROJECT), os.environ.get("PYTHONPATH", "")])
     options = {"shell": True, "cwd": work, "env": {**os.environ, "PYTHONPATH": path}}
     for command in commands:
@@ -115,7 +110,7 @@ def compared_texts(work: Path) -> Dict[str, object]:
 
 
 def parse_args():
-    parser = new_parser("data_prep", __doc__.splitlines()[0], rounds=3)
+    parser = new_parser("data_prep", __doc__, rounds=3)
     add = parser.add_argument
     add("--corpus", type=Path, required=True)
     for flag, default in (("pairs", 200_000), ("jobs", 1), ("merges", 8000)):

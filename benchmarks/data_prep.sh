@@ -21,7 +21,6 @@
 #
 #   benchmarks/data_prep.sh --corpus ~/corpora/debian-en-fr --pairs 20000 --rounds 1
 set -euo pipefail
-# shellcheck source=scripts/lib/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib/common.sh"
 
 case "${1:-}" in

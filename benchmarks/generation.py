@@ -22,8 +22,8 @@ from benchmarks.options import (
     counts,
     new_parser,
 )
-from benchmarks.report import Report, add_case, new_report
 from benchmarks.rounds import in_turns, timed
+from benchmarks.tables import Report, add_case, new_report
 from realformer_runtime.command_line import run_main, whole_number_above_0
 
 MODELS = ("fairseq", "none", "mean")
@@ -81,7 +81,7 @@ def measure(report: Report, shape: Shape, task: Task, args) -> None:
 
 
 def parse_args():
-    parser = new_parser("generation", __doc__.splitlines()[0], rounds=9)
+    parser = new_parser("generation", __doc__, rounds=9)
     add = parser.add_argument
     count = whole_number_above_0
     add("--batches", default="1,16", type=counts, metavar="LIST", help="sentences in a batch")

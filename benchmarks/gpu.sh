@@ -18,7 +18,6 @@
 #
 #   benchmarks/gpu.sh --output gpu.md
 set -euo pipefail
-# shellcheck source=scripts/lib/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib/common.sh"
 
 DEVICE=cuda

@@ -6,7 +6,7 @@ averaging.py measures processes.
 
 import argparse
 from pathlib import Path
-from typing import Callable, Collection, List, NamedTuple
+from typing import Callable, Collection, List, NamedTuple, Optional
 
 from realformer_runtime.command_line import ArgumentParser, UserError, whole_number_above_0
 
@@ -59,9 +59,9 @@ def counts(text: str) -> List[int]:
     return list(map(whole_number_above_0, text.split(",")))
 
 
-def new_parser(name: str, description: str, rounds: int) -> ArgumentParser:
+def new_parser(name: str, documentation: Optional[str], rounds: int) -> ArgumentParser:
     """The parser of ``python -m benchmarks.name``, with the options that every benchmark has."""
-    parser = ArgumentParser(prog=f"python -m benchmarks.{name}", description=description)
+    parser = ArgumentParser(documentation, prog=f"python -m benchmarks.{name}")
     add = parser.add_argument
     add("--rounds", type=whole_number_above_0, default=rounds, metavar="N", help="of all in turns")
     add("--json", type=Path, default=RAW / f"{name}.json", metavar="FILE", help="raw figures")
@@ -78,7 +78,6 @@ def add_model_options(parser: ArgumentParser, shapes: str) -> None:
 
 
 def check_device(device: str) -> None:
-    """Raises UserError if a GPU is wanted and there is none."""
     import torch
 
     if device == "cuda" and not torch.cuda.is_available():

@@ -52,13 +52,10 @@ def ratios(baseline: Figures, own: Figures) -> Dict[str, Dict[str, float]]:
     """By quantity: how many times as fast as the baseline, or the part of its memory."""
     found = {}
     for quantity, values in own.items():
-        pairs = list(zip(baseline[quantity], values))
+        over, under = baseline[quantity], values
         if quantity == "peak_bytes":
-            found[quantity] = spread([value / base for base, value in pairs])
-        else:
-            found[quantity] = spread([base / value for base, value in pairs])
+            over, under = under, over
+        each = [first / second for first, second in zip(over, under)]
+        spread = {"median": statistics.median(each), "minimum": min(each), "maximum": max(each)}
+        found[quantity] = spread
     return found
-
-
-def spread(values: List[float]) -> Dict[str, float]:
-    return {"median": statistics.median(values), "minimum": min(values), "maximum": max(values)}

@@ -28,8 +28,8 @@ from benchmarks.options import (
     listed,
     new_parser,
 )
-from benchmarks.report import Report, add_case, new_report
 from benchmarks.rounds import in_turns, timed
+from benchmarks.tables import Report, add_case, new_report
 from realformer_runtime.command_line import UserError, run_main
 
 
@@ -107,7 +107,7 @@ def measure(report: Report, shape: Shape, task: Task, args) -> None:
 
 
 def parse_args():
-    parser = new_parser("training", __doc__.splitlines()[0], rounds=9)
+    parser = new_parser("training", __doc__, rounds=9)
     add = parser.add_argument
     accepted, default = listed(CONTENDERS), "fairseq,mean,none,eager"
     add("--contenders", type=accepted, default=default, help=f"of {', '.join(CONTENDERS)}")

@@ -23,9 +23,7 @@
 #   data-prep/prepare-debian-en2fr.sh
 #   data-prep/prepare-debian-en2fr.sh --corpus ~/corpora/debian-en-fr --out /tmp/debian
 set -euo pipefail
-# shellcheck source=scripts/lib/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib/common.sh"
-# shellcheck source=data-prep/lib/text_pipeline.sh
 source "$PROJECT/data-prep/lib/text_pipeline.sh"
 
 # shellcheck disable=SC2034  # text_pipeline.sh reads them
@@ -47,13 +45,6 @@ while [[ $# -gt 0 ]]; do
   esac
 done
 
-corpus_file() { # split, extension; prints the name
-  local file="$CORPUS/$1.$2"
-  [[ -f "$file" ]] || file="$file.gz"
-  [[ -f "$file" ]] || return 1
-  echo "$file"
-}
-
 # `awk 1` ends a last line that lacks its line feed.
 copy_text() { # file, plain or .gz
   if [[ "$1" == *.gz ]]; then gzip -dc -- "$1"; else cat -- "$1"; fi | LC_ALL=C awk 1
@@ -63,7 +54,9 @@ copy_corpus() { # folder
   local split extension file
   for split in "${SPLITS[@]}"; do
     for extension in en fr src; do
-      if ! file="$(corpus_file "$split" "$extension")"; then
+      file="$CORPUS/$split.$extension"
+      [[ -f "$file" ]] || file+=.gz
+      if [[ ! -f "$file" ]]; then
         [[ "$extension" == src ]] && continue # where each pair is from: nice to have
         die "--corpus '$CORPUS': no $split.$extension and no $split.$extension.gz"
       fi

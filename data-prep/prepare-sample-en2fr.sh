@@ -16,9 +16,7 @@
 #   data-prep/prepare-sample-en2fr.sh --out /tmp/sample
 #   fairseq-train /tmp/sample/data-bin --user-dir realformer_fairseq --arch realformer_tiny ...
 set -euo pipefail
-# shellcheck source=scripts/lib/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib/common.sh"
-# shellcheck source=data-prep/lib/text_pipeline.sh
 source "$PROJECT/data-prep/lib/text_pipeline.sh"
 
 # shellcheck disable=SC2034  # text_pipeline.sh reads them

@@ -75,9 +75,7 @@ def why_unsupported() -> Optional[str]:
 def check_versions() -> None:
     """Refuse to go on with a Python, torch or fairseq that the plugin cannot run on.
 
-    Raises:
-        SystemExit: in a command of fairseq, with one line that says why
-        ImportError: in any other program, with the same line
+    A command of fairseq exits with one line that says why, any other program gets ImportError.
     """
     reason = why_unsupported()
     if reason is None:

@@ -29,14 +29,7 @@ def flag(name: str) -> str:
 
 
 def whole_number_above_0(text: str, most: int = 10**18 - 1) -> int:
-    """A count; the ``type`` of an option.
-
-    Args:
-        most: the largest number that is accepted
-
-    Raises:
-        argparse.ArgumentTypeError: naming what is accepted
-    """
+    """A count up to ``most``; the ``type`` of an option."""
     if not re.fullmatch("[1-9][0-9]*", text):
         raise argparse.ArgumentTypeError(f"'{text}' is not a whole number above 0")
     # Python itself refuses to read thousands of digits.
@@ -48,14 +41,16 @@ def whole_number_above_0(text: str, most: int = 10**18 - 1) -> int:
 class ArgumentParser(argparse.ArgumentParser):
     """``argparse`` without abbreviations, whose errors are one line.
 
-    Raises:
-        UserError: where argparse would print its usage and exit with code 2
+    Args:
+        documentation: a module's, whose first line describes the command; None under ``python -OO``
     """
 
-    def __init__(self, **kwargs):
+    def __init__(self, documentation: Optional[str] = None, **kwargs):
+        kwargs.setdefault("description", (documentation or "").partition("\n")[0] or None)
         super().__init__(allow_abbrev=False, **kwargs)
 
     def error(self, message):
+        """Raise UserError where argparse would print its usage and exit with code 2."""
         raise UserError(f"{message} (-h for help)")
 
 

@@ -33,6 +33,5 @@
 #   scripts/analyze_attention.sh --checkpoint demo/checkpoints/average.pt \
 #     --data demo/corpus/data-bin --out attention
 set -euo pipefail
-# shellcheck source=scripts/lib/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 run_module realformer_fairseq.analysis.attention_analysis "$@"

@@ -34,6 +34,5 @@
 #   scripts/average_checkpoints.sh --inputs average5.pt checkpoint51.pt --weights 5 1 \
 #     --output average6.pt
 set -euo pipefail
-# shellcheck source=scripts/lib/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 run_module realformer_checkpoints.averaging "$@"

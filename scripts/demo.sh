@@ -16,7 +16,6 @@
 #   scripts/demo.sh --out /tmp/demo
 #   scripts/demo.sh --out /tmp/without-residual -- --residual-attention none
 set -euo pipefail
-# shellcheck source=scripts/lib/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 
 OUT="$PROJECT/demo"

@@ -21,6 +21,5 @@
 #   scripts/draw_residual_attention.sh --checkpoint demo/checkpoints/average.pt \
 #     --data demo/corpus/data-bin --sentence 3 --output residual_attention.png
 set -euo pipefail
-# shellcheck source=scripts/lib/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 run_module realformer_fairseq.analysis.residual_scores_figure "$@"

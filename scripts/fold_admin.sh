@@ -16,6 +16,5 @@
 #
 #   scripts/fold_admin.sh --checkpoint checkpoints/average.pt --output checkpoints/folded.pt
 set -euo pipefail
-# shellcheck source=scripts/lib/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 run_module realformer_fairseq.checkpoints.folding "$@"

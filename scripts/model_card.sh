@@ -22,6 +22,5 @@
 #   scripts/model_card.sh --checkpoint demo/checkpoints/average.pt --data demo/corpus/data-bin \
 #     --scores demo/scores.json --log demo/train.log --output demo/MODEL_CARD.md
 set -euo pipefail
-# shellcheck source=scripts/lib/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 run_module realformer_checkpoints.model_card "$@"

@@ -13,6 +13,5 @@
 #
 #   scripts/plot_learning_curve.sh --logs post-ln.log realformer.log --output curves.png
 set -euo pipefail
-# shellcheck source=scripts/lib/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 run_module realformer_checkpoints.learning_curve "$@"

@@ -12,6 +12,5 @@
 #
 #   scripts/plot_omega.sh --run checkpoints/checkpoint_last.pt train.log --output omega.png
 set -euo pipefail
-# shellcheck source=scripts/lib/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 run_module realformer_checkpoints.omega_by_depth "$@"

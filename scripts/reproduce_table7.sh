@@ -27,9 +27,7 @@
 #   scripts/reproduce_table7.sh --row fr-60-12 --dry-run
 #   scripts/reproduce_table7.sh --row fr-6-6 --corpus debian --scale cpu --out /tmp/fr-6-6
 set -euo pipefail
-# shellcheck source=scripts/lib/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
-# shellcheck source=scripts/lib/recipes.sh
 source "$PROJECT/scripts/lib/recipes.sh"
 
 # Options of the training script, and after another -- those of fairseq-train.
@@ -81,28 +79,18 @@ while [[ $# -gt 0 ]]; do
   shift 2
 done
 
-# Table 11 of the paper: hours on the A100 GPUs of the recipe, ADMIN and RealFormer. The other two
-# models are not in it.
-paper_hours() { # row
+# HOURS on the A100 GPUs of the recipe: Table 11 of the paper, which has only these two models.
+# ESTIMATE, until the training script can count in the data (which is how the updates of de- rows are
+# found): 29 checkpoints of 12 bytes a parameter (8 for the state of RAdam); 63, 107, 151, 67 and 262
+# million parameters.
+costs() { # row
+  local de="corpus 9 GB, checkpoints" fr="updates; corpus 80 GB, checkpoints"
   case "$1" in
-    de-6-6) echo "9.3 (ADMIN), 9.4 (RealFormer)" ;;
-    de-12-12) echo "16, 16" ;;
-    de-18-18) echo "23, 23" ;;
-    fr-6-6) echo "28, 28" ;;
-    fr-60-12) echo "70 (ADMIN), 72 (RealFormer)" ;;
-  esac
-}
-
-# Estimates, until the training script can count in the data (which is how the updates of de- rows
-# are found). 29 checkpoints of 12 bytes a parameter (8 for the state of RAdam): 63, 107, 151, 67 and
-# 262 million parameters.
-estimates() { # row
-  case "$1" in
-    de-6-6) echo "corpus 9 GB, checkpoints 22 GB" ;;
-    de-12-12) echo "corpus 9 GB, checkpoints 37 GB" ;;
-    de-18-18) echo "corpus 9 GB, checkpoints 53 GB" ;;
-    fr-6-6) echo "about 110,000 updates; corpus 80 GB, checkpoints 23 GB" ;;
-    fr-60-12) echo "about 55,000 updates; corpus 80 GB, checkpoints 91 GB" ;;
+    de-6-6) HOURS="9.3 (ADMIN), 9.4 (RealFormer)" ESTIMATE="$de 22 GB" ;;
+    de-12-12) HOURS="16, 16" ESTIMATE="$de 37 GB" ;;
+    de-18-18) HOURS="23, 23" ESTIMATE="$de 53 GB" ;;
+    fr-6-6) HOURS="28, 28" ESTIMATE="about 110,000 $fr 23 GB" ;;
+    fr-60-12) HOURS="70 (ADMIN), 72 (RealFormer)" ESTIMATE="about 55,000 $fr 91 GB" ;;
   esac
 }
 
@@ -167,9 +155,8 @@ run_step() { # what, command...
 }
 
 train() {
-  local plan=()
-  if "$DRY_RUN"; then plan=(--dry-run); fi
-  "${TRAIN[@]}" ${plan[@]+"${plan[@]}"} ${TRAINING_OPTIONS[@]+"${TRAINING_OPTIONS[@]}"} \
+  ! "$DRY_RUN" || TRAIN+=(--dry-run)
+  "${TRAIN[@]}" ${TRAINING_OPTIONS[@]+"${TRAINING_OPTIONS[@]}"} \
     -- ${FAIRSEQ_OPTIONS[@]+"${FAIRSEQ_OPTIONS[@]}"} ${GIVEN[@]+"${GIVEN[@]}"}
   "$DRY_RUN" || : >"$OUT/training-is-done"
 }
@@ -183,8 +170,9 @@ say_plan() {
   say "$ROW, $MODEL: $EFFECTIVE_BATCH tokens an update, in the paper $RECIPE_GPUS GPUs x" \
     "$RECIPE_MAX_TOKENS tokens x $RECIPE_UPDATE_FREQ; $EPOCHS epochs, mean of the last $AVERAGE," \
     "beam $BEAM, lenpen $LENPEN"
-  say "hours on the paper's $RECIPE_GPUS A100 GPUs: $(paper_hours "$ROW")"
-  say "estimates for the paper's scale: $(estimates "$ROW")"
+  costs "$ROW"
+  say "hours on the paper's $RECIPE_GPUS A100 GPUs: $HOURS"
+  say "estimates for the paper's scale: $ESTIMATE"
   [[ "$SCALE" == paper ]] ||
     say "--scale cpu: size, batch, warm-up and epochs are not the paper's, nor is the result"
 }

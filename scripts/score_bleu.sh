@@ -35,6 +35,5 @@
 #
 #   scripts/score_bleu.sh --hyp baseline.fr ours.fr --ref test.fr --lang fr
 set -euo pipefail
-# shellcheck source=scripts/lib/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 run_module realformer_runtime.scores.scoring "$@"

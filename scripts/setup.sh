@@ -25,7 +25,6 @@
 #
 #   VENV=~/envs/realformer PYTHON=python3.12 scripts/setup.sh
 set -euo pipefail
-# shellcheck source=scripts/lib/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 
 FROM_SOURCE=false

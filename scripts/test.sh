@@ -14,7 +14,6 @@
 #
 #   scripts/test.sh -x tests/test_model.py
 set -euo pipefail
-# shellcheck source=scripts/lib/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 
 case "${1:-}" in

@@ -12,13 +12,9 @@
 #
 #   scripts/train_wmt14_en_de.sh --row 18-18 --model admin --gpus 1 --data data/wmt14-en2de/data-bin
 set -euo pipefail
-# shellcheck source=scripts/lib/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
-# shellcheck source=scripts/lib/training.sh
 source "$PROJECT/scripts/lib/training.sh"
 
-# shellcheck disable=SC2034  # the files above read them
-PAIR=en-de SOURCE_LANG=en TARGET_LANG=de ROWS="6-6 12-12 18-18" ROW=6-6
-# shellcheck disable=SC2034
-DATA="$PROJECT/data/wmt14-en2de/data-bin" SAVE_DIR=""
+# shellcheck disable=SC2034  # the file above reads it
+TARGET_LANG=de ROWS="6-6 12-12 18-18"
 train_wmt14 "$@"

@@ -21,13 +21,9 @@
 #   scripts/train_wmt14_en_fr.sh --data demo/corpus/data-bin --save-dir /tmp/try --gpus 0 \
 #     --max-tokens 1000 --effective-batch 4000 --epochs 2 -- --arch realformer_tiny
 set -euo pipefail
-# shellcheck source=scripts/lib/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
-# shellcheck source=scripts/lib/training.sh
 source "$PROJECT/scripts/lib/training.sh"
 
-# shellcheck disable=SC2034  # the files above read them
-PAIR=en-fr SOURCE_LANG=en TARGET_LANG=fr ROWS="6-6 60-12" ROW=6-6
-# shellcheck disable=SC2034
-DATA="$PROJECT/data/wmt14-en2fr/data-bin" SAVE_DIR=""
+# shellcheck disable=SC2034  # the file above reads it
+TARGET_LANG=fr ROWS="6-6 60-12"
 train_wmt14 "$@"

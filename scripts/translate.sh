@@ -37,7 +37,6 @@
 #   echo 'The cat sleeps.' | scripts/translate.sh --checkpoint demo/checkpoints/average.pt \
 #     --data demo/corpus/data-bin
 set -euo pipefail
-# shellcheck source=scripts/lib/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 keep_freed_memory
 run_module realformer_fairseq.inference.translation "$@"

@@ -154,6 +154,7 @@ def test_a_second_try_to_save_starts_again(tmp_path):
             raise OSError("a network drive that has hiccups")
 
     path = tmp_path / "checkpoint.pt"
+    path.symlink_to("elsewhere")  # is replaced, not followed
     checkpoint_saving.write_whole(write, str(path))
     assert path.read_text() == "content" and len(tries) == 2
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint.pt"]

@@ -1,14 +1,38 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034  # wmt14_pipeline.sh reads what is set here
-# The options that the WMT'14 scripts share. To be sourced by wmt14_pipeline.sh.
+# The options that the WMT'14 scripts share. To be sourced by wmt14_pipeline.sh. The script sets
+# SOURCE_LANG, TARGET_LANG and the default of BPE_MERGES.
 
 CORPORA="" MIRROR="" CODES="" DICT="" MERGES_GIVEN=""
 TRIES=8 RETRY_PAUSE=5 FETCH_ONLY=""
 
+wmt14_help() {
+  help_text
+  cat <<HELP
+
+Options
+
+  --out DIR         where everything goes   (default: data/wmt14-${SOURCE_LANG}2$TARGET_LANG in the project)
+  --corpora DIR     where the archives are; nothing is fetched then, and nothing written there
+  --mirror URL      instead of statmt.org: its paths below this address, or just its file names
+  --bpe-merges N    joint byte pair encoding (default: $BPE_MERGES)
+  --bpe-codes FILE  use these codes instead of learning some
+  --dict FILE       use this dict.*.txt of fairseq for both languages
+  --jobs N          processes               (default: the number of cores)
+  --fetch-only      have all archives, and no more
+  --recipe FILE     other archives or corpora: see data-prep/wmt14_corpus/recipes
+  --tries N         a download that fails so often in a row without progress is given up
+                    (default: $TRIES)
+  --retry-pause S   seconds before the second try; doubles each time (default: $RETRY_PAUSE)
+HELP
+}
+
 wmt14_options() { # arguments of the script
+  OUT="$PROJECT/data/wmt14-${SOURCE_LANG}2$TARGET_LANG"
+  JOBS="$(cores)"
   while [[ $# -gt 0 ]]; do
     case "$1" in
-      -h | --help) help_text; exit ;;
+      -h | --help) wmt14_help; exit ;;
       --out) need_value "$1" $# "${2-}"; OUT="$2"; shift 2 ;;
       --corpora) need_value "$1" $# "${2-}"; CORPORA="$2"; shift 2 ;;
       --mirror) need_value "$1" $# "${2-}"; MIRROR="$2"; shift 2 ;;

@@ -3,16 +3,13 @@
 # sets
 #
 #   RECIPE        what to read: a name in wmt14_corpus/recipes
-#   SOURCE_LANG, TARGET_LANG, OUT, BPE_MERGES
+#   SOURCE_LANG, TARGET_LANG, BPE_MERGES
 #
 # and calls wmt14_options with the arguments, then prepare_wmt14. Stages: $OUT/archives, raw, tok,
 # code, bpe, clean, data-bin.
 
-# shellcheck source=data-prep/lib/text_pipeline.sh
 source "$PROJECT/data-prep/lib/text_pipeline.sh"
-# shellcheck source=data-prep/lib/stages.sh
 source "$PROJECT/data-prep/lib/stages.sh"
-# shellcheck source=data-prep/lib/wmt14_options.sh
 source "$PROJECT/data-prep/lib/wmt14_options.sh"
 
 wmt14() { # step, arguments...

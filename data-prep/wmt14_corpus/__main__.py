@@ -27,7 +27,8 @@ def fetch(args) -> None:
 def need(args) -> None:
     """Print the megabytes of disk that are still needed."""
     recipe, store = _recipe(args), _store(args)
-    there = sum(path.stat().st_size for path in args.out.rglob("*") if _is_work(path, args.out))
+    files = (path for path in args.out.rglob("*") if path.is_file())
+    there = sum(file.stat().st_size for file in files if args.out / "archives" not in file.parents)
     work = 0 if args.archives_only else max(0, recipe.text_bytes * WORK_FACTOR - there)
     print(int((archives.missing_bytes(recipe, store) + work) / 2**20) + 1)
 
@@ -92,10 +93,6 @@ def _store(args) -> archives.Store:
     )
 
 
-def _is_work(path: Path, out: Path) -> bool:
-    return path.is_file() and path.relative_to(out).parts[0] != "archives"
-
-
 STORE = "--recipe --out --corpora --mirror --tries --retry-pause"
 STEPS = {
     fetch: f"{STORE} --recorded-will-do",
@@ -131,7 +128,7 @@ ARGUMENTS = {
 
 
 def main() -> None:
-    parser = ArgumentParser(description=__doc__.splitlines()[0])
+    parser = ArgumentParser(__doc__)
     steps = parser.add_subparsers(required=True, metavar="STEP", parser_class=ArgumentParser)
     for step, arguments in STEPS.items():
         step_parser = steps.add_parser(step.__name__, description=step.__doc__)

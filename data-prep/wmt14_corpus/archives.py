@@ -15,7 +15,7 @@ from pathlib import Path
 
 from realformer_runtime.command_line import UserError
 
-from .download import discard, download
+from .download import discard, download, size
 from .progress import BLOCK, Progress
 from .recipe import Archive, Recipe
 from .step import end_if_script_is_gone, step_output
@@ -29,7 +29,6 @@ class Store:
         folder: where they lie; with ``mine`` the user's own, which is only read
         record: file in which sha256 of what was seen is kept
         mirror: replaces scheme and host of the addresses
-        tries, pause: as in ``download``
     """
 
     folder: Path
@@ -47,21 +46,15 @@ class Store:
         if self.mirror is None:
             return list(archive.urls)
         base = self.mirror.rstrip("/")
-        paths = [urllib.parse.urlsplit(url).path for url in archive.urls[:1]]
-        return [base + path for path in paths] + [f"{base}/{archive.name}"]
+        originals = [base + urllib.parse.urlsplit(url).path for url in archive.urls[:1]]
+        return [*originals, f"{base}/{archive.name}"]
 
 
 def have_archives(recipe: Recipe, store: Store, recorded_will_do: bool = False) -> dict[str, str]:
-    """Fetch and check what is needed.
+    """Fetch and check what is needed; the sha256 by name.
 
     Args:
         recorded_will_do: an archive that was checked once need not be there any more
-
-    Returns:
-        sha256 by name
-
-    Raises:
-        UserError: an archive is missing, cannot be fetched, or is not what it should be
     """
     hashes = {}
     for archive in recipe.archives.values():
@@ -85,8 +78,8 @@ def missing_bytes(recipe: Recipe, store: Store) -> int:
     missing = 0
     for archive in recipe.archives.values():
         if not store.path(archive).exists():
-            part = store.folder / f"{archive.name}.part"
-            missing += max(0, (archive.bytes or 0) - (part.stat().st_size if part.exists() else 0))
+            there = size(store.folder / f"{archive.name}.part")
+            missing += max(0, (archive.bytes or 0) - there)
     return missing
 
 
@@ -95,7 +88,7 @@ def _fetch(archive: Archive, store: Store) -> str:
     part = path.with_name(path.name + ".part")
     url = download(store.addresses(archive), part, store.tries, store.pause)
     try:
-        sha256 = _check(archive, part, store, called=url)
+        sha256 = _check(archive, part, store, url)
     except UserError:
         discard(part)
         raise
@@ -112,7 +105,7 @@ def _checked(archive: Archive, path: Path, store: Store) -> str:
     if (seen.get("bytes"), seen.get("mtime_ns")) == (status.st_size, status.st_mtime_ns):
         _compare(archive, path, "sha256", archive.sha256, seen["sha256"])
         return seen["sha256"]
-    sha256 = _check(archive, path, store, called=str(path))
+    sha256 = _check(archive, path, store, str(path))
     _write_record(store.record, archive.name, path, sha256)
     return sha256
 

@@ -34,23 +34,15 @@ BLANK_FACTOR = re.compile(r"[ |]\|")
 
 
 class PairCleaner:
-    """Decides pair by pair; keep one for a whole corpus, for its first pair matters.
-
-    Attributes:
-        dropped: number of pairs by reason
-    """
+    """Decides pair by pair; keep one for a whole corpus, for its first pair matters."""
 
     def __init__(self) -> None:
         self.factored: bool | None = None
-        self.dropped: Counter[str] = Counter()
+        self.dropped: Counter[str] = Counter()  # number of pairs by reason
         self.pairs = 0
 
     def clean(self, first: str, second: str) -> tuple[str, str] | None:
-        """The pair as it is to be written, or None.
-
-        Raises:
-            UserError: a factor is blank
-        """
+        """The pair as it is to be written, or None."""
         self.pairs += 1
         if self.factored is None:
             self.factored = "|" in first or "|" in second
@@ -87,17 +79,7 @@ class PairCleaner:
 def clean_files(
     parts: list[Path], languages: tuple[str, str], out: Path, lines: int
 ) -> PairCleaner:
-    """Clean ``PART.LANG`` of all parts, in order, into ``OUT.LANG``.
-
-    Args:
-        lines: pairs expected, for the progress line
-
-    Returns:
-        what was dropped
-
-    Raises:
-        UserError: the sides of a part have different numbers of lines
-    """
+    """Clean ``PART.LANG`` of all parts, in order, into ``OUT.LANG``; ``lines`` are expected."""
     cleaner = PairCleaner()
     with ExitStack() as stack:
         outputs = [stack.enter_context(step_output(_named(out, lang))) for lang in languages]

@@ -11,11 +11,7 @@ MAX_UNKNOWN = 0.01
 
 
 def read_dictionary(path: Path) -> set[str]:
-    """Tokens of a ``dict.*.txt`` of fairseq.
-
-    Raises:
-        UserError: naming the first line that is not a token and its count
-    """
+    """Tokens of a ``dict.*.txt`` of fairseq; a UserError names the first line of another kind."""
     called, tokens = f"--dict '{path}'", set()
     with path.open("rb") as file:
         for number, line in enumerate(read_utf8_lines(file, called), 1):
@@ -29,11 +25,7 @@ def read_dictionary(path: Path) -> set[str]:
 
 
 def check_fit(path: Path, texts: list[Path]) -> float:
-    """Share of the tokens of the texts that the dictionary does not have.
-
-    Raises:
-        UserError: above MAX_UNKNOWN, as with a dictionary made with other BPE codes
-    """
+    """Share of the tokens of the texts that the dictionary lacks; at most MAX_UNKNOWN."""
     known = read_dictionary(path)
     total = unknown = 0
     for text in texts:

@@ -33,14 +33,11 @@ class DeadLink(Exception):
 
 
 def download(urls: list[str], part: Path, tries: int, pause: float) -> str:
-    """Fetch the first address that works into ``part``, continuing what is there.
+    """Fetch the first address that works, which is returned, into ``part``; continue what is there.
 
     Args:
         tries: how often in a row an address may fail without progress
         pause: seconds before the second try
-
-    Returns:
-        the address
 
     Raises:
         UserError: naming each address and why it failed, or the full disk
@@ -68,7 +65,7 @@ def _note(part: Path) -> Path:
 def _download_from(url: str, part: Path, tries: int, first_pause: float) -> None:
     failures = 0
     while True:
-        before = _size(part)
+        before = size(part)
         try:
             return _continue(url, part)
         except urllib.error.HTTPError as error:
@@ -79,7 +76,7 @@ def _download_from(url: str, part: Path, tries: int, first_pause: float) -> None
             if getattr(error, "errno", None) == errno.ENOSPC:
                 raise UserError(f"{part}: no space left on the disk") from None
             cause = str(getattr(error, "reason", None) or error or type(error).__name__)
-        failures = 1 if _size(part) > before else failures + 1
+        failures = 1 if size(part) > before else failures + 1
         if failures >= tries:
             raise DeadLink(f"{url}: given up after {failures} tries: {cause}")
         pause = min(first_pause * 2 ** (failures - 1), LONGEST_PAUSE)
@@ -89,7 +86,7 @@ def _download_from(url: str, part: Path, tries: int, first_pause: float) -> None
 
 def _continue(url: str, part: Path) -> None:
     """One request, for what is missing. What arrives is appended to ``part``."""
-    offset, headers = _size(part), {"User-Agent": USER_AGENT, "Accept-Encoding": "identity"}
+    offset, headers = size(part), {"User-Agent": USER_AGENT, "Accept-Encoding": "identity"}
     known = _read_note(_note(part), url)
     if offset and offset == known.get("total"):
         return
@@ -103,7 +100,8 @@ def _continue(url: str, part: Path) -> None:
             discard(part)
         raise
     with response:
-        if response.status != 206 or not _continues_at(response, offset):
+        where = response.headers.get("Content-Range", "")
+        if response.status != 206 or not where.startswith(f"bytes {offset}-"):
             offset = 0
         length = response.headers.get("Content-Length")
         total = offset + int(length) if length else None
@@ -116,15 +114,11 @@ def _continue(url: str, part: Path) -> None:
                 sink.write(block)
                 sink.flush()  # a killed run keeps what has arrived
                 progress.advance(len(block))
-    if total is not None and _size(part) != total:
-        raise ConnectionError(f"ended after {_size(part)} of {total} bytes")
+    if total is not None and size(part) != total:
+        raise ConnectionError(f"ended after {size(part)} of {total} bytes")
 
 
-def _continues_at(response, offset: int) -> bool:
-    return response.headers.get("Content-Range", "").startswith(f"bytes {offset}-")
-
-
-def _size(path: Path) -> int:
+def size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 

@@ -13,7 +13,7 @@ import re
 import sys
 import tarfile
 import zlib
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO, Callable, Iterable, Iterator
 
@@ -40,9 +40,6 @@ def extract_all(recipe: Recipe, folder: Path, out: Path) -> None:
 
     Args:
         folder: where the archives are
-
-    Raises:
-        UserError: a damaged archive, a missing member, or a number of lines that is not right
     """
     for stale in out.glob("*.tmp"):
         stale.unlink(missing_ok=True)
@@ -61,7 +58,10 @@ def every_nth(n: int, before: int) -> HeldOut:
 def _extract(corpus: Corpus, archive: Path, out: Path, held_out: HeldOut | None) -> int:
     note = out / f"{corpus.name}.lines"
     if note.exists():
-        return _noted_lines(note)
+        text = note.read_text("utf-8", errors="replace").strip()
+        if not text.isdecimal() or len(text) > 18:
+            raise UserError(f"{note}: '{text:.20}' is not a number of lines: delete this file")
+        return int(text)
     if not archive.exists():
         raise UserError(f"{archive}: no such archive")
     try:
@@ -73,13 +73,6 @@ def _extract(corpus: Corpus, archive: Path, out: Path, held_out: HeldOut | None)
     with step_output(note) as temporary:
         temporary.write_text(f"{lines}\n")
     return lines
-
-
-def _noted_lines(note: Path) -> int:
-    text = note.read_text("utf-8", errors="replace").strip()
-    if not text.isdecimal() or len(text) > 18:
-        raise UserError(f"{note}: '{text:.20}' is not a number of lines: delete this file")
-    return int(text)
 
 
 def _write_members(
@@ -116,14 +109,14 @@ def members(archive: Path, wanted: set[str], label: str) -> Iterator[tuple[str, 
     """Members of a tar, plain or compressed by gzip, in one pass; ``.gz`` ones are unpacked.
 
     Each stream must be read before the next is asked for. The archive is read to its end, so that
-    a checksum at the end counts.
-
-    Raises:
-        UserError: a member is not there
-        Exception: one of DAMAGE, also while a stream is read
+    a checksum at the end counts. One of DAMAGE may be raised, also while a stream is read.
     """
     found, others = set(), []
-    with _opened(archive, label) as stream:
+    with (
+        Progress(f"unpacking {label}", archive.stat().st_size, "B") as progress,
+        io.BufferedReader(CountingReader(archive, progress), BLOCK) as file,
+    ):
+        stream = gzip.GzipFile(fileobj=file) if file.peek(2).startswith(GZIP_MAGIC) else file
         with tarfile.open(fileobj=stream, mode="r|") as tar:
             for member in tar:
                 name = member.name.removeprefix("./")
@@ -139,15 +132,6 @@ def members(archive: Path, wanted: set[str], label: str) -> Iterator[tuple[str, 
     for name in sorted(wanted - found):
         listed = ", ".join(others[:20]) + (", ..." if len(others) > 20 else "")
         raise UserError(f"{archive}: no member '{name}', only {listed or 'nothing'}")
-
-
-@contextmanager
-def _opened(archive: Path, label: str) -> Iterator[BinaryIO]:
-    with (
-        Progress(f"unpacking {label}", archive.stat().st_size, "B") as progress,
-        io.BufferedReader(CountingReader(archive, progress), BLOCK) as file,
-    ):
-        yield gzip.GzipFile(fileobj=file) if file.peek(2).startswith(GZIP_MAGIC) else file
 
 
 class CountingReader(io.FileIO):
@@ -175,14 +159,9 @@ def _write_lines(lines: Iterator[bytes], files: list[Path], place: HeldOut) -> i
 
 
 def bounded_lines(stream: BinaryIO, called: str) -> Iterator[bytes]:
-    """Lines, ended by a line feed and by nothing else.
-
-    Raises:
-        UserError: one is longer than ``LONGEST_LINE`` bytes
-    """
-    number = 0
-    while line := stream.readline(LONGEST_LINE + 1):
-        number += 1
+    """Lines, ended by a line feed and by nothing else, of at most ``LONGEST_LINE`` bytes."""
+    reading = iter(lambda: stream.readline(LONGEST_LINE + 1), b"")
+    for number, line in enumerate(reading, 1):
         if len(line) > LONGEST_LINE:
             raise UserError(f"{called}, line {number}: longer than {LONGEST_LINE >> 20} MB")
         yield line

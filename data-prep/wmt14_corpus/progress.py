@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from tqdm import tqdm
@@ -67,22 +68,10 @@ def copy_lines(label: str, total: int | None) -> None:
 
 
 def watch_folder(label: str, folder: Path, until: Path, total: int, pause: float = 0.5) -> None:
-    """Report the size of the ``.bin`` files in a folder.
-
-    Args:
-        until: what the folder is renamed to in the end
-        total: bytes expected then
-        pause: seconds between two looks
-    """
+    """Report the size of the ``.bin`` files in a folder, ``until`` it has been renamed to that."""
     with Progress(label, total, "B") as progress:
         while not until.exists():
-            size = sum(_size(path) for path in folder.glob("*.bin"))
-            progress.advance(min(size, total) - progress.count)
+            with suppress(OSError):  # fairseq removed a file meanwhile
+                size = sum(path.stat().st_size for path in folder.glob("*.bin"))
+                progress.advance(min(size, total) - progress.count)
             time.sleep(pause)
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:  # fairseq removed it meanwhile
-        return 0

@@ -67,11 +67,7 @@ class Recipe:
 
 
 def load_recipe(path: Path) -> Recipe:
-    """Read a recipe.
-
-    Raises:
-        UserError: naming the file and what is missing in it
-    """
+    """Read a recipe; a UserError names the file and what is wrong with it."""
     try:
         content = json.loads(path.read_text("utf-8"))
         archives = [

@@ -40,12 +40,7 @@ logger = logging.getLogger(__name__)
 
 
 def profile(model: nn.Module, net_input: Dict[str, Tensor]) -> Dict[str, float]:
-    """Set each omega of a model from one forward pass, in the mode the model is in.
-
-    Args:
-        model: an encoder-decoder whose layers join their sub-layers with ``ScaledResidual``
-        net_input: arguments of the model; ``src_tokens`` ``(B, S)``, ``prev_output_tokens``
-            ``(B, T)``
+    """Set each omega of an encoder-decoder from one forward pass, in the mode the model is in.
 
     Returns:
         every omega by the name of its parameter, from the bottom to the top
@@ -66,12 +61,7 @@ def profile(model: nn.Module, net_input: Dict[str, Tensor]) -> Dict[str, float]:
 
 
 class _Recurrence:
-    """One stack's chain of omegas.
-
-    Args:
-        present: ``(T, B)``, false at padding
-        profiled: receives the omegas by name
-    """
+    """One stack's chain of omegas; ``present`` ``(T, B)`` is false at padding."""
 
     def __init__(self, present: Tensor, profiled: Dict[str, float]):
         self.present = present
@@ -83,11 +73,9 @@ class _Recurrence:
         x, residual = inputs
         module.omega.fill_(self.omega)
         self.profiled[name] = self.omega
-        self.omega = math.sqrt(self._variance(residual * module.omega) + self._variance(x))
-
-    def _variance(self, x: Tensor) -> float:
-        """Variance over all dimensions of all tokens, in float64 against overflow."""
-        return x[self.present].double().var(unbiased=False).item()
+        # Over all dimensions of all tokens, in float64 against overflow.
+        parts = (part[self.present].double() for part in (residual * module.omega, x))
+        self.omega = math.sqrt(sum(part.var(unbiased=False).item() for part in parts))
 
 
 def first_sentences(trainer: Trainer, limit: int) -> List[int]:
@@ -126,17 +114,11 @@ def first_sentences(trainer: Trainer, limit: int) -> List[int]:
 
 
 def profile_before_training(trainer: Trainer) -> None:
-    """Take and log the profile if the model needs one.
-
-    Only the omegas change. The states of the random number generators are restored.
-
-    Raises:
-        ValueError: for ``--ddp-backend fully_sharded``, where no rank has whole parameters
-    """
+    """Take and log the profile if the model needs one, and change nothing but the omegas."""
     model, cfg = trainer._model, trainer.cfg
     if str(getattr(getattr(model, "cfg", None), "sublayer_scaling", "none")) != "admin":
         return
-    if trainer.is_fsdp:
+    if trainer.is_fsdp:  # no rank has whole parameters
         raise ValueError(
             "--sublayer-scaling admin cannot be used with --ddp-backend fully_sharded; "
             "--sublayer-scaling admin-analytic can"
@@ -146,13 +128,17 @@ def profile_before_training(trainer: Trainer) -> None:
     dataset = trainer.task.dataset(train_subset)
     indices = first_sentences(trainer, model.cfg.admin_profile_tokens)
     model.to(trainer.device)  # the distributed wrapper would do this later
-    with _reproducible(trainer), _every_layer(model):
+    with _reproducible(trainer):
         sample = dataset.collater([dataset[index] for index in indices])
         sample, _ = trainer._prepare_sample(sample)
         # The output projection, which is left out, would take most of the memory.
         omegas = profile(model, {**sample["net_input"], "features_only": True})
     if trainer.data_parallel_world_size > 1:
-        _take_omegas_of_first_rank(trainer, omegas)
+        # Different devices may compute slightly different ones.
+        for name in omegas:
+            distributed_utils.broadcast(
+                model.get_parameter(name).data, 0, trainer.data_parallel_process_group
+            )
     tokens = sum(dataset.num_tokens(index) for index in indices)
     if isinstance(trainer.task, TranslationMultiSimpleEpochTask):
         del trainer.task.datasets[train_subset]  # this task cannot load a data set twice
@@ -163,10 +149,13 @@ def profile_before_training(trainer: Trainer) -> None:
 
 @contextlib.contextmanager
 def _reproducible(trainer: Trainer):
-    """Training mode, training precision and random numbers of ``--seed``; restored at the end."""
-    seed = trainer.cfg.common.seed
+    """Training mode and precision, random numbers of ``--seed``, no LayerDrop; then as before."""
+    seed, training = trainer.cfg.common.seed, trainer._model.training
     devices = [torch.cuda.current_device()] if trainer.cuda else []
-    training = trainer._model.training
+    layers = [m for m in trainer._model.modules() if isinstance(m, LayerDropModuleList)]
+    probabilities = [module.p for module in layers]
+    for module in layers:
+        module.p = 0.0  # a dropped layer would get no omega
     trainer._model.train()
     amp = bool(trainer.cfg.common.amp and trainer.cuda)
     try:
@@ -176,25 +165,5 @@ def _reproducible(trainer: Trainer):
                 yield
     finally:
         trainer._model.train(training)
-
-
-@contextlib.contextmanager
-def _every_layer(model: nn.Module):
-    """No LayerDrop: a dropped layer would get no omega."""
-    dropping = [m for m in model.modules() if isinstance(m, LayerDropModuleList)]
-    probabilities = [module.p for module in dropping]
-    for module in dropping:
-        module.p = 0.0
-    try:
-        yield
-    finally:
-        for module, p in zip(dropping, probabilities):
+        for module, p in zip(layers, probabilities):
             module.p = p
-
-
-def _take_omegas_of_first_rank(trainer: Trainer, omegas: Dict[str, float]) -> None:
-    """Copy the omegas of the first rank: different devices may compute slightly different ones."""
-    group = trainer.data_parallel_process_group
-    for name in omegas:
-        omega = trainer._model.get_parameter(name)
-        distributed_utils.broadcast(omega.data, src=0, group=group)

@@ -8,37 +8,33 @@ import functools
 import os
 import shutil
 import time
+from pathlib import Path
 from typing import Any, Callable
 
 import torch
 from fairseq.file_io import PathManager
 
+from realformer_runtime.atomic_output import atomic_output
+from realformer_runtime.command_line import UserError
+
 from .scope import our_trainer_is_at_work
 
 ATTEMPTS, SECONDS_BETWEEN = 3, 2.5  # as in fairseq
-TEMPORARY = ".tmp"
 
 
 class CheckpointNotSaved(OSError):
     """A checkpoint cannot be written. The earlier file of its name is unchanged."""
 
 
-def write_whole(write: Callable[[str], Any], path: str) -> None:
-    """Write a temporary file with ``write``, then rename it to ``path``.
-
-    Raises:
-        CheckpointNotSaved: all attempts failed; names the file and the reason
-    """
-    temporary = path + TEMPORARY
+def write_whole(write: Callable[[Path], Any], path: str) -> None:
+    """Write a file with ``write`` by :func:`atomic_output`, or raise CheckpointNotSaved."""
     for attempt in range(1, ATTEMPTS + 1):
         try:
-            write(temporary)
-            os.replace(temporary, path)
+            with atomic_output(path, replace_link=True) as temporary:
+                write(temporary)
             return
         # torch raises RuntimeError if the disk is full
-        except (OSError, RuntimeError) as error:
-            if os.path.exists(temporary):
-                os.remove(temporary)
+        except (OSError, RuntimeError, UserError) as error:
             if attempt == ATTEMPTS:
                 why = reason(error, path)
                 raise CheckpointNotSaved(f"{path} cannot be saved: {why}") from error
@@ -64,7 +60,7 @@ def save_whole(save: Callable[..., Any]) -> Callable[..., Any]:
         if async_write or elsewhere or not our_trainer_is_at_work():
             return save(obj, filename, async_write)
 
-        def write(temporary: str) -> None:
+        def write(temporary: Path) -> None:
             with open(temporary, "wb") as file:
                 torch.save(obj, file)
                 file.flush()

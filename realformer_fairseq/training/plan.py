@@ -26,18 +26,7 @@ def updates_an_epoch(batches: int, gpus: int, update_freq: int) -> int:
 
 
 def plan(cfg) -> Dict[str, int]:
-    """Figures of a training.
-
-    Args:
-        cfg: fairseq's configuration; it is changed
-
-    Returns:
-        ``updates_an_epoch``, ``updates`` in all, ``parameters`` and ``checkpoint_bytes`` of one
-        file with the state of Adam or RAdam
-
-    Raises:
-        UserError: an option that leaves it open
-    """
+    """Figures by name, ``checkpoint_bytes`` with the state of Adam or RAdam; changes ``cfg``."""
     if len(cfg.optimization.update_freq) > 1:
         raise UserError("--update-freq: one number, not a list by epoch")
     if cfg.optimization.max_epoch < 1:

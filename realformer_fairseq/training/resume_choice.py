@@ -3,25 +3,14 @@
 import zipfile
 import zlib
 from pathlib import Path
-from typing import Any, Dict, NamedTuple, Optional
+from typing import Any, Dict, Optional, Tuple
 
 from realformer_checkpoints.reading import load_checkpoint
 from realformer_runtime.command_line import UserError
 
 
-class Choice(NamedTuple):
-    """The checkpoint to load, and a warning for the log."""
-
-    path: str
-    warning: str = ""
-
-
 def load_whole(path: str) -> Dict[str, Any]:
-    """Load a checkpoint after checking every byte. Its tensors stay on the disk.
-
-    Raises:
-        UserError: truncated, damaged, or not a checkpoint
-    """
+    """Load a checkpoint after checking every byte, or raise UserError. Tensors stay on the disk."""
     state = load_checkpoint(path)
     if zipfile.is_zipfile(path):
         try:
@@ -44,11 +33,7 @@ def updates_of(state: Dict[str, Any]) -> Optional[int]:
 
 
 def newest_whole(folder: Path, besides: Path) -> Optional[str]:
-    """The whole checkpoint with the most updates that training can resume from, or None.
-
-    Raises:
-        UserError: only damaged checkpoints were found; names one
-    """
+    """The whole checkpoint with the most updates that training can resume from, or None."""
     updates, refusals = {}, []
     for path in sorted(folder.glob("checkpoint*.pt")):
         if path == besides:
@@ -69,11 +54,10 @@ def newest_whole(folder: Path, besides: Path) -> Optional[str]:
     return None
 
 
-def choose_checkpoint(filename: str, save_dir: str) -> Choice:
-    """The checkpoint to load in place of ``filename``, which fairseq would load.
+def choose_checkpoint(filename: str, save_dir: str) -> Tuple[str, str]:
+    """The checkpoint to load in place of ``filename``, and a warning for the log.
 
-    Returns:
-        ``filename`` itself if it is whole, or if there is no checkpoint at all
+    It is ``filename`` itself if that is whole, or if there is no checkpoint at all.
 
     Raises:
         UserError: ``filename`` is damaged, and no whole checkpoint can replace it
@@ -83,13 +67,13 @@ def choose_checkpoint(filename: str, save_dir: str) -> Choice:
     if is_there:
         try:
             load_whole(filename)
-            return Choice(filename)
+            return filename, ""
         except UserError as error:
             why = str(error)
     is_last = path == Path(save_dir, "checkpoint_last.pt")
     instead = newest_whole(path.parent, besides=path) if is_last else None
     if instead is not None:
-        return Choice(instead, f"{why}; going on from {instead}")
+        return instead, f"{why}; going on from {instead}"
     if is_there:
         raise UserError(f"{why}; to start afresh, move it away")
-    return Choice(filename)
+    return filename, ""

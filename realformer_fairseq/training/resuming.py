@@ -10,7 +10,7 @@ import logging
 import os
 import sys
 from pathlib import Path
-from typing import Any, Callable, List
+from typing import Any, Callable, List, Tuple
 
 import torch
 from fairseq.distributed import utils as distributed_utils
@@ -23,30 +23,25 @@ from realformer_runtime.command_line import UserError
 
 from ..models.model import RealFormerModel
 from .checkpoint_comparison import differing_options, differing_shapes
-from .checkpoint_saving import TEMPORARY
-from .resume_choice import Choice, choose_checkpoint
+from .resume_choice import choose_checkpoint
 from .save_dir_lock import lock_save_dir
 from .scope import our_trainer_is_at_work
 
 # Other models may change a checkpoint when they load it, so it cannot be compared with them.
 CHECKED = (RealFormerModel, TransformerModel)
+LEFTOVERS = (".*.pt.*.tmp", "*.pt.tmp")  # of a killed training; the second of earlier versions
 
 logger = logging.getLogger(__name__)
 
 
 def check_model(path: str, trainer: Trainer, only_shapes: bool) -> None:
-    """Refuse a checkpoint of another model.
+    """Refuse a checkpoint of another model: a UserError names the differences.
 
     Args:
         only_shapes: compare no options, which a fine-tuning may change
-
-    Raises:
-        UserError: naming the differences, with both values
     """
     state = load_checkpoint(path)
-    differences: List[str] = []
-    if not only_shapes:
-        differences = differing_options(state, trainer.cfg.model)
+    differences: List[str] = [] if only_shapes else differing_options(state, trainer.cfg.model)
     differences = differences or differing_shapes(state["model"], trainer._model)
     if differences:
         raise UserError(
@@ -55,47 +50,40 @@ def check_model(path: str, trainer: Trainer, only_shapes: bool) -> None:
         )
 
 
-def prepare_loading(trainer: Trainer, filename: str, reset_optimizer: bool) -> Choice:
-    """Lock ``--save-dir``, remove temporary files of a killed training, choose a checkpoint.
-
-    Raises:
-        UserError: as :func:`choose_checkpoint` and :func:`check_model`
-    """
+def prepare_loading(trainer: Trainer, filename: str, reset_optimizer: bool) -> Tuple[str, str]:
+    """Lock ``--save-dir``, remove ``LEFTOVERS``, choose a checkpoint and check its model."""
     save_dir = trainer.cfg.checkpoint.save_dir
-    if not trainer.cfg.checkpoint.no_save and getattr(trainer, "_save_dir_lock", None) is None:
+    if not trainer.cfg.checkpoint.no_save and trainer._save_dir_lock is None:
         trainer._save_dir_lock = lock_save_dir(save_dir)
-    if getattr(trainer, "_save_dir_lock", None) is not None:
-        for path in Path(save_dir).glob("*.pt" + TEMPORARY):
+    if trainer._save_dir_lock is not None:
+        for path in (path for pattern in LEFTOVERS for path in Path(save_dir).glob(pattern)):
             path.unlink()
-    choice = choose_checkpoint(filename, save_dir)
-    if os.path.exists(choice.path):
-        check_model(choice.path, trainer, only_shapes=reset_optimizer)
-    return choice
+    path, warning = choose_checkpoint(filename, save_dir)
+    if os.path.exists(path):
+        check_model(path, trainer, only_shapes=reset_optimizer)
+    return path, warning
 
 
 def checkpoint_to_load(trainer: Trainer, filename: str, reset_optimizer: bool) -> str:
     """The checkpoint to load in place of ``filename``; the first rank decides for all.
 
-    fairseq decides for checkpoints in parts and for models that are not in ``CHECKED``.
-
-    Raises:
-        SystemExit: nothing can be loaded; the first rank prints one line that says why
+    fairseq decides for checkpoints in parts and for models that are not in ``CHECKED``. Where
+    nothing can be loaded, all ranks exit, and the first one prints one line that says why.
     """
     if type(trainer._model) not in CHECKED or trainer.checkpoint_suffix or trainer.is_fsdp:
         return filename
-    choice, error = None, ""
+    path, warning, error = filename, "", ""
     if trainer.is_data_parallel_master:
         try:
-            choice = tuple(prepare_loading(trainer, filename, reset_optimizer))
+            path, warning = prepare_loading(trainer, filename, reset_optimizer)
         except (UserError, OSError) as refusal:
             error = str(refusal)
     if trainer.data_parallel_world_size > 1:
-        choice, error = distributed_utils.broadcast_object(
-            (choice, error), 0, trainer.data_parallel_process_group, trainer.device
+        path, warning, error = distributed_utils.broadcast_object(
+            (path, warning, error), 0, trainer.data_parallel_process_group, trainer.device
         )
     if error:
         sys.exit(f"fairseq-train: {error}" if trainer.is_data_parallel_master else 1)
-    path, warning = choice
     if warning:
         logger.warning(warning)
     return path
@@ -130,7 +118,6 @@ def iterator_with_batches_of_first_epoch(
 
     Args:
         get: ``Trainer.get_train_iterator`` with all arguments but ``epoch`` and ``load_dataset``
-        kwargs: the further arguments among these
     """
     renewed = kwargs.get("disable_iterator_cache") or trainer.cfg.dataset.update_epoch_batch_itr
     if epoch == 1 or not load_dataset or renewed or trainer.task.has_sharded_data("train"):

@@ -4,7 +4,6 @@ Two trainings there overwrite each other's checkpoints without a word. It happen
 plain ``torchrun`` fairseq on CPUs starts as many independent trainings as there are processes.
 """
 
-import errno
 import fcntl
 import logging
 import os
@@ -23,15 +22,12 @@ logger = logging.getLogger(__name__)
 def lock_save_dir(save_dir: str, patience: float = PATIENCE) -> Optional[IO]:
     """Take the lock of a folder; it is given back when the file is closed or the process ends.
 
-    Args:
-        patience: seconds to wait for another training to end
-
     Returns:
         the open file that holds the lock; None where there is no such folder, or where
         its file system knows no locks
 
     Raises:
-        UserError: another training is at work there
+        UserError: another training is at work there after ``patience`` seconds
     """
     if not os.path.isdir(save_dir):
         return None
@@ -44,11 +40,12 @@ def lock_save_dir(save_dir: str, patience: float = PATIENCE) -> Optional[IO]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return lock
+        except (BlockingIOError, PermissionError):  # another process has it
+            pass
         except OSError as error:
-            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
-                logger.warning(f"--save-dir {save_dir} cannot be locked: {error.strerror}")
-                lock.close()
-                return None
+            logger.warning(f"--save-dir {save_dir} cannot be locked: {error.strerror}")
+            lock.close()
+            return None
         if time.monotonic() >= last_try:
             lock.close()
             raise UserError(

@@ -39,9 +39,14 @@ logger = logging.getLogger(__name__)
 
 
 class SignalWatch:
-    """Signal handler for ``SIGNALS``; ``received`` is the number of the first signal, or 0."""
+    """Signal handler for ``SIGNALS``; ``received`` is the number of the first signal, or 0.
 
-    def __init__(self):
+    Args:
+        forward: send the first signal on to the processes that this one started
+    """
+
+    def __init__(self, forward: bool = False):
+        self.forward = forward
         self.received = 0
         self.since = 0.0
         self.previous: Dict[int, Any] = {}
@@ -52,13 +57,11 @@ class SignalWatch:
         now = time.monotonic()
         if not self.received:
             self.received, self.since = number, now
-            self.first(number)
+            for process in multiprocessing.active_children() if self.forward else ():
+                os.kill(process.pid, number)
         elif now - self.since > SAME_SIGNAL:
             self.end()
             os.kill(os.getpid(), number)
-
-    def first(self, number: int) -> None:
-        """Called at the first signal."""
 
     def end(self) -> None:
         """Restore the previous signal handlers."""
@@ -66,22 +69,8 @@ class SignalWatch:
             signal.signal(each, handler)
 
 
-class SignalForwarder(SignalWatch):
-    """Signal handler that sends the first signal on to the processes that this one started."""
-
-    def first(self, number: int) -> None:
-        for process in multiprocessing.active_children():
-            os.kill(process.pid, number)
-
-
-def wait_for_all_ranks(trainer: Trainer) -> None:
-    if trainer.data_parallel_world_size > 1:
-        arrived = torch.zeros(1, device=trainer.device)
-        distributed_utils.all_reduce(arrived, group=trainer.data_parallel_process_group)
-
-
 def training_is_over(trainer: Trainer) -> bool:
-    """Whether this was the last update, after which fairseq validates, saves and ends by itself."""
+    """Whether this was the last update, after which fairseq saves and ends by itself."""
     limits, iterator = trainer.cfg.optimization, trainer._train_iterator
     return trainer.get_num_updates() >= (limits.max_update or math.inf) or (
         iterator.next_epoch_idx > (limits.max_epoch or math.inf)
@@ -89,17 +78,15 @@ def training_is_over(trainer: Trainer) -> bool:
 
 
 def save_and_exit(trainer: Trainer, number: int) -> None:
-    """Save a checkpoint and end the process, on all ranks together.
-
-    Raises:
-        SystemExit: always, with code 128 + ``number``
-    """
+    """Save a checkpoint and end the process with 128 + ``number``, on all ranks together."""
     cfg = trainer.cfg.checkpoint
     checkpoint_utils.save_checkpoint(cfg, trainer, trainer._train_iterator, None)
     if cfg.write_checkpoints_asynchronously:
         PathManager.async_close()
     # Launchers kill the other ranks as soon as one ends, so all wait until the file is written.
-    wait_for_all_ranks(trainer)
+    if trainer.data_parallel_world_size > 1:
+        arrived = torch.zeros(1, device=trainer.device)
+        distributed_utils.all_reduce(arrived, group=trainer.data_parallel_process_group)
     name, updates = signal.Signals(number).name, trainer.get_num_updates()
     saved = "not saved" if cfg.no_save or cfg.no_last_checkpoints else "saved"
     logger.info(f"{name}: {saved} after {updates} updates, ending with exit code {128 + number}")
@@ -128,7 +115,7 @@ def forward_to_spawned(call_main: Callable[..., Any]) -> Callable[..., Any]:
         if not several or not is_trained_by_us(getattr(cfg.model, "_name", None)):
             with signals_given_back():
                 return call_main(cfg, main, **kwargs)
-        forwarder = SignalForwarder()
+        forwarder = SignalWatch(forward=True)
         try:
             return call_main(cfg, main, **kwargs)
         except torch.multiprocessing.ProcessExitedException:

@@ -21,15 +21,7 @@ STRIPPED = "\r\n "  # from both ends of a line
 
 
 def read_codes(path: str, flag: str = "--codes") -> BPE:
-    """Read codes into subword-nmt's encoder.
-
-    Args:
-        flag: option of the file, for messages
-
-    Raises:
-        UserError: the file does not hold merges
-        OSError: no such file
-    """
+    """Read codes into subword-nmt's encoder; UserError, with the flag, for another file."""
     complaint = io.StringIO()
     try:
         with open(path, encoding="utf-8", newline="\n") as file, redirect_stderr(complaint):
@@ -58,8 +50,7 @@ class LongWordEncoder:
         self.end_apart = bpe.version == (0, 1)
 
     def __call__(self, word: str) -> List[str]:
-        end = ["</w>"] if self.end_apart else [word[-1] + "</w>"]
-        symbols = [*(word if self.end_apart else word[:-1]), *end]
+        symbols = [*word, "</w>"] if self.end_apart else [*word[:-1], word[-1] + "</w>"]
         self._merge(symbols)
         symbols = [symbol for symbol in symbols if symbol]
         if symbols[-1] == "</w>":
@@ -120,11 +111,7 @@ class WordPieces(dict):
 
 
 def line_encoder(codes: str, flag: str = "--codes") -> Callable[[str], str]:
-    """A function from a tokenised line to one of subwords, as ``subword-nmt apply-bpe``.
-
-    Raises:
-        UserError, OSError: as ``read_codes``
-    """
+    """A function from a tokenised line to one of subwords, as ``subword-nmt apply-bpe``."""
     pieces = WordPieces(read_codes(codes, flag))
 
     def encode(line: str) -> str:

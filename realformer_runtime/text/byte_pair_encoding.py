@@ -18,9 +18,9 @@ from typing import Dict, Iterable, List
 
 from subword_nmt.learn_bpe import learn_bpe
 
-from ..command_line import ArgumentParser, UserError
+from ..command_line import ArgumentParser, UserError, whole_number_above_0
 from .bpe_encoding import STRIPPED, line_encoder
-from .parallel_lines import check_jobs, convert_stream, run_in_pipe
+from .parallel_lines import convert_stream, number_of_processes, run_in_pipe
 from .utf8_lines import read_utf8_lines
 
 PROGRAM = "byte_pair_encoding"
@@ -37,11 +37,7 @@ def count_words(lines: Iterable[str]) -> Dict[str, int]:
 
 
 def read_word_counts(paths: Iterable[str]) -> Dict[str, int]:
-    """The sum of files of a word, a tab or a space, and its frequency a line.
-
-    Raises:
-        UserError: naming the line that is something else
-    """
+    """The sum of files of a word, a tab or a space, and its frequency a line."""
     counts: Dict[str, int] = collections.Counter()
     for path in paths:
         with open(path, "rb") as file:
@@ -70,13 +66,7 @@ class Codes:
 
 
 def learn(merges: int, paths: List[str]) -> None:
-    """Write codes to standard output.
-
-    Raises:
-        UserError: there is no pair of characters in the words
-    """
-    if merges < 1:
-        raise UserError(f"--merges: {merges} is not a whole number above 0")
+    """Write codes to standard output."""
     if paths:
         counts = read_word_counts(paths)
     else:
@@ -93,16 +83,18 @@ def learn(merges: int, paths: List[str]) -> None:
 
 
 def parse_args():
-    parser = ArgumentParser(description=__doc__.splitlines()[0])
+    parser = ArgumentParser(__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="learn|apply")
     learning = commands.add_parser("learn", help="codes from text or from word frequencies")
-    learning.add_argument("--merges", type=int, required=True, help="number of merges")
+    learning.add_argument("--merges", type=whole_number_above_0, required=True, help="how many")
     learning.add_argument(
         "--word-counts", nargs="+", default=[], metavar="FILE", help="instead of text"
     )
     applying = commands.add_parser("apply", help="words to subwords")
     applying.add_argument("--codes", required=True, metavar="FILE")
-    applying.add_argument("--jobs", type=int, default=1, help="worker processes (default: 1)")
+    applying.add_argument(
+        "--jobs", type=number_of_processes, default=1, help="processes (default: 1)"
+    )
     return parser.parse_args()
 
 
@@ -111,7 +103,6 @@ def main() -> None:
     if args.command == "learn":
         learn(args.merges, args.word_counts)
         return
-    check_jobs(args.jobs)
     make = functools.partial(line_encoder, args.codes)
     convert_stream(sys.stdin.buffer, sys.stdout.buffer, make, args.jobs, end_last_line=False)
 

@@ -80,11 +80,7 @@ def split_last_full_stop(text: str) -> str:
 
 
 class PerlMosesTokenizer(FastMosesTokenizer):
-    """sacremoses, corrected to do as tokenizer.perl.
-
-    Raises:
-        UserError: Moses has rules for the language that this file lacks
-    """
+    """sacremoses, corrected to do as tokenizer.perl."""
 
     PAD_NOT_ISALNUM = with_perl_classes(MosesTokenizer.PAD_NOT_ISALNUM)
     AGGRESSIVE_HYPHEN_SPLIT = with_perl_classes(MosesTokenizer.AGGRESSIVE_HYPHEN_SPLIT)

@@ -12,7 +12,6 @@ LINES_NAMED = 10
 
 
 def check_limit(limit: int) -> None:
-    """Raises UserError: no subword at all fits."""
     if limit < 1:
         raise UserError(
             "--max-tokens and --max-source-positions must be above 1: a sentence has a </s>, too"
@@ -58,14 +57,9 @@ def parts_of_sentences(
     Args:
         sentences: lists of subwords, without ``</s>``
         limit: the largest number of subwords the model can read
-        policy: for longer ones ``split``, ``skip`` (then there is nothing to translate) or
-            ``error``
+        policy: for longer ones, one of ``POLICIES``; ``error`` raises UserError
         first_line: number of the first sentence, for the message
         warn: is given a line that names the sentences that are too long, if any is
-
-    Raises:
-        UserError: naming the sentences that are too long, if the policy says so; or no subword at
-            all fits
     """
     check_limit(limit)
     lengths = {i: len(s) for i, s in enumerate(sentences, first_line) if len(s) > limit}

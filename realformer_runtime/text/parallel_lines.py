@@ -5,6 +5,7 @@ Only a line feed ends a line, so that the two sides of a corpus stay parallel.
 
 import collections
 import concurrent.futures
+import functools
 import multiprocessing
 import os
 import signal
@@ -13,16 +14,17 @@ import threading
 from concurrent.futures.process import BrokenProcessPool
 from typing import BinaryIO, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from ..command_line import UserError, run_main
+from ..command_line import UserError, run_main, whole_number_above_0
 from .utf8_lines import decode_line
 
 BLOCK_BYTES = 1 << 18
 # In bytes, more than any text to translate. It bounds the memory of a worker.
 LONGEST_LINE = 1 << 20
 BLOCKS_PER_WORKER = 2  # one in work and one that waits
-MOST_JOBS = 4096  # a pool with far more processes cannot start
 
 LineFunction = Callable[[str], str]
+# The type of --jobs. A pool with far more processes cannot start.
+number_of_processes = functools.partial(whole_number_above_0, most=4096)
 
 
 class Converted(NamedTuple):
@@ -57,18 +59,8 @@ def _decode(line: bytes, number: int, too_long: List[int]) -> str:
     return decode_line(line, number, "standard input")
 
 
-def convert_block(
-    convert: LineFunction, block: bytes, first: int, count_words: bool = False
-) -> Converted:
-    """Convert a block of whole lines.
-
-    Args:
-        first: number of the block's first line, from 1
-        count_words: also count the words of the result, separated by spaces
-
-    Raises:
-        UserError: naming a line that is not UTF-8
-    """
+def convert_block(convert: LineFunction, block: bytes, first: int, count_words: bool) -> Converted:
+    """Convert a block of whole lines, of which the first has the number ``first``."""
     too_long: List[int] = []
     body = block[:-1] if block.endswith(b"\n") else block
     try:
@@ -168,9 +160,6 @@ def convert_stream(
 
     Returns:
         the number of times that each word was written, empty without ``count_words``
-
-    Raises:
-        UserError: as ``convert_blocks``
     """
     total: Dict[str, int] = collections.Counter()
     text = b"\n"
@@ -178,20 +167,12 @@ def convert_stream(
         sink.write(text)
         total.update(counts or {})
         for number in too_long:
-            print(
-                f"standard input, line {number}: longer than {LONGEST_LINE} bytes, left empty",
-                file=sys.stderr,
-            )
+            what = f"longer than {LONGEST_LINE} bytes, left empty"
+            print(f"standard input, line {number}: {what}", file=sys.stderr)
     if end_last_line and not text.endswith(b"\n"):
         sink.write(b"\n")
     sink.flush()
     return total
-
-
-def check_jobs(jobs: int) -> None:
-    """Raise UserError unless ``--jobs`` is a possible number of processes."""
-    if not 1 <= jobs <= MOST_JOBS:
-        raise UserError(f"--jobs: {jobs} is not a number of processes")
 
 
 def run_in_pipe(main: Callable[[], None], program: str) -> None:

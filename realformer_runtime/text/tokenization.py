@@ -25,7 +25,7 @@ from .moses_parity import (
     remove_control_characters,
     remove_non_printing,
 )
-from .parallel_lines import check_jobs, convert_stream, run_in_pipe
+from .parallel_lines import convert_stream, number_of_processes, run_in_pipe
 from .wordwise_tokenizer import FastMosesTokenizer, WordwiseTokenizer
 
 PROGRAM = "tokenization"
@@ -79,11 +79,7 @@ def line_tokenizer(lang: str) -> Callable[[str], str]:
 
 
 def moses_line_tokenizer(lang: str) -> Callable[[str], str]:
-    """A function that tokenises a raw line as ``tokenizer.perl -a -l lang`` does.
-
-    Raises:
-        UserError: Moses has rules for the language that ``moses_parity`` lacks
-    """
+    """A function that tokenises a raw line as ``tokenizer.perl -a -l lang`` does."""
     tokenize = WordwiseTokenizer(PerlMosesTokenizer(lang))
     return lambda line: tokenize(remove_control_characters(line))
 
@@ -91,11 +87,7 @@ def moses_line_tokenizer(lang: str) -> Callable[[str], str]:
 def line_detokenizer(lang: str) -> Callable[[str], str]:
     """A function that turns a tokenised line into a raw one."""
     moses = MosesDetokenizer(lang)
-
-    def detokenize(line: str) -> str:
-        return join_curly_apostrophe(moses.detokenize(line.split()), lang)
-
-    return detokenize
+    return lambda line: join_curly_apostrophe(moses.detokenize(line.split()), lang)
 
 
 def line_function(
@@ -104,11 +96,7 @@ def line_function(
     normalize_punctuation: bool = False,
     remove_non_printing_characters: bool = False,
 ) -> Callable[[str], str]:
-    """A function with the chosen steps, in the order of the WMT'14 preparation.
-
-    Raises:
-        UserError: as ``moses_line_tokenizer``
-    """
+    """A function with the chosen steps, in the order of the WMT'14 preparation."""
     steps: List[Callable[[str], str]] = []
     if normalize_punctuation:
         steps.append(punctuation_normalizer(lang))
@@ -132,7 +120,7 @@ def write_word_counts(counts: Dict[str, int], path: str) -> None:
 
 
 def parse_args():
-    parser = ArgumentParser(description=__doc__.splitlines()[0])
+    parser = ArgumentParser(__doc__)
     parser.add_argument("--lang", required=True, help="ISO 639-1 code, for example fr")
     parser.add_argument("--detokenize", action="store_true", help="the other way round")
     parser.add_argument("--moses", action="store_true", help="exactly as Moses' tokenizer.perl -a")
@@ -143,9 +131,10 @@ def parse_args():
         "--remove-non-printing", action="store_true", help="before tokenising, as Moses' script"
     )
     parser.add_argument("--word-counts", metavar="FILE", help="write the words' frequencies there")
-    parser.add_argument("--jobs", type=int, default=1, help="worker processes (default: 1)")
+    parser.add_argument(
+        "--jobs", type=number_of_processes, default=1, help="processes (default: 1)"
+    )
     args = parser.parse_args()
-    check_jobs(args.jobs)
     forward = args.moses or args.normalize_punctuation or args.remove_non_printing
     if args.detokenize and (forward or args.word_counts):
         raise UserError("--detokenize goes with --lang and --jobs only")
@@ -155,16 +144,10 @@ def parse_args():
 def main() -> None:
     args = parse_args()
     source, sink = sys.stdin.buffer, sys.stdout.buffer
+    steps = (args.moses, args.normalize_punctuation, args.remove_non_printing)
+    make = functools.partial(line_function, args.lang, *steps)
     if args.detokenize:
         make = functools.partial(line_detokenizer, args.lang)
-    else:
-        make = functools.partial(
-            line_function,
-            args.lang,
-            args.moses,
-            args.normalize_punctuation,
-            args.remove_non_printing,
-        )
     if not args.word_counts:
         convert_stream(source, sink, make, args.jobs)
         return

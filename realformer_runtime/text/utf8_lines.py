@@ -9,15 +9,7 @@ from ..command_line import UserError
 
 
 def decode_line(line: bytes, number: int, name: str) -> str:
-    """Decode one line.
-
-    Args:
-        number: of the line, from 1, for the message
-        name: of the file, for the message
-
-    Raises:
-        UserError: not UTF-8
-    """
+    """Decode one line; a UserError has its number and the name of its file if it is not UTF-8."""
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -25,10 +17,6 @@ def decode_line(line: bytes, number: int, name: str) -> str:
 
 
 def read_utf8_lines(file: BinaryIO, name: str) -> Iterator[str]:
-    """Lines as they come, without what ends them.
-
-    Raises:
-        UserError: naming the first line that is not UTF-8
-    """
+    """Lines as they come, without what ends them."""
     for number, line in enumerate(file, 1):
         yield decode_line(line, number, name).rstrip("\r\n")

@@ -23,11 +23,7 @@ START_WITH_RANK = (
 
 
 def torchrun_arguments(words: List[str]) -> List[str]:
-    """torchrun's own options, then the command that each process runs.
-
-    Raises:
-        UserError: there is no fairseq-train in it
-    """
+    """torchrun's own options, then the command that each process runs."""
     if "fairseq-train" not in words:
         raise UserError("no fairseq-train after torchrun's options")
     end = words.index("fairseq-train")

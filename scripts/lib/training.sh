@@ -1,14 +1,12 @@
 # shellcheck shell=bash
 # What the training scripts share: options and batch arithmetic; training_run.sh has the rest. To be
-# sourced after common.sh; the script sets PAIR, SOURCE_LANG, TARGET_LANG, ROWS, ROW,
-# DATA and SAVE_DIR (empty: after the row and the model).
+# sourced after common.sh; the script sets TARGET_LANG and ROWS.
 
-# shellcheck source=scripts/lib/recipes.sh
 source "$PROJECT/scripts/lib/recipes.sh"
-# shellcheck source=scripts/lib/training_run.sh
 source "$PROJECT/scripts/lib/training_run.sh"
 
 KEEP_EPOCHS=25 # what RealFormer averages; the baselines need 10 of them
+SOURCE_LANG=en ROW=6-6 SAVE_DIR="" # empty: after the row and the model
 MODEL=realformer GPUS="" PROCESSES=1 MAX_TOKENS="" NODES=1 NODE_RANK=0
 MASTER_ADDR_GIVEN="" MASTER_PORT_GIVEN=29500
 PRECISION=auto DRY_RUN=false OWN_BATCH="" OWN_EPOCHS="" EXTRA=()
@@ -54,6 +52,7 @@ HELP
 }
 
 train_wmt14() { # the script's arguments
+  PAIR="$SOURCE_LANG-$TARGET_LANG" DATA="$PROJECT/data/wmt14-${SOURCE_LANG}2$TARGET_LANG/data-bin"
   training_options "$@"
   recipe "$PAIR" "$ROW" "$MODEL" || {
     [[ " $ROWS " == *" $ROW "* ]] || die "--row: '$ROW' is not one of $ROWS"
@@ -199,9 +198,7 @@ choose_precision() {
   local fast_half="import torch; print(torch.cuda.get_device_capability()[0] >= 7)"
   if [[ "$PRECISION" == auto ]]; then
     PRECISION=fp16
-    if [[ "$GPUS" == 0 ]]; then
-      PRECISION=fp32
-    elif ! "$DRY_RUN" && [[ "$(python3 -c "$fast_half")" != True ]]; then
+    if [[ "$GPUS" == 0 ]] || { ! "$DRY_RUN" && [[ "$(python3 -c "$fast_half")" != True ]]; }; then
       PRECISION=fp32
     fi
   fi
