@@ -42,6 +42,10 @@ logger = logging.getLogger(__name__)
 def profile(model: nn.Module, net_input: Dict[str, Tensor]) -> Dict[str, float]:
     """Set each omega of an encoder-decoder from one forward pass, in the mode the model is in.
 
+    Args:
+        net_input: arguments of the model; ``src_tokens`` ``(B, S)``, ``prev_output_tokens``
+            ``(B, T)``
+
     Returns:
         every omega by the name of its parameter, from the bottom to the top
     """
@@ -114,7 +118,11 @@ def first_sentences(trainer: Trainer, limit: int) -> List[int]:
 
 
 def profile_before_training(trainer: Trainer) -> None:
-    """Take and log the profile if the model needs one, and change nothing but the omegas."""
+    """Take and log the profile if the model needs one, and change nothing but the omegas.
+
+    Raises:
+        ValueError: for ``--ddp-backend fully_sharded``
+    """
     model, cfg = trainer._model, trainer.cfg
     if str(getattr(getattr(model, "cfg", None), "sublayer_scaling", "none")) != "admin":
         return

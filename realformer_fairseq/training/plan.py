@@ -26,7 +26,14 @@ def updates_an_epoch(batches: int, gpus: int, update_freq: int) -> int:
 
 
 def plan(cfg) -> Dict[str, int]:
-    """Figures by name, ``checkpoint_bytes`` with the state of Adam or RAdam; changes ``cfg``."""
+    """Figures of a training by name; ``checkpoint_bytes`` include the state of Adam or RAdam.
+
+    Args:
+        cfg: fairseq's configuration; it is changed
+
+    Raises:
+        UserError: an option that leaves the number of updates open
+    """
     if len(cfg.optimization.update_freq) > 1:
         raise UserError("--update-freq: one number, not a list by epoch")
     if cfg.optimization.max_epoch < 1:

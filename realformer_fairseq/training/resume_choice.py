@@ -33,7 +33,11 @@ def updates_of(state: Dict[str, Any]) -> Optional[int]:
 
 
 def newest_whole(folder: Path, besides: Path) -> Optional[str]:
-    """The whole checkpoint with the most updates that training can resume from, or None."""
+    """The whole checkpoint with the most updates that training can resume from, or None.
+
+    Raises:
+        UserError: there are only damaged checkpoints
+    """
     updates, refusals = {}, []
     for path in sorted(folder.glob("checkpoint*.pt")):
         if path == besides:
