@@ -11,7 +11,7 @@ from fairseq_mains import make_trainer
 
 from realformer_fairseq import fairseq_patches
 from realformer_fairseq.fairseq_patches import PATCHES, is_ours
-from realformer_fairseq.training.scope import is_trained_by_us
+from realformer_fairseq.training.affected_models import is_trained_by_us
 from realformer_fairseq.training.trainer import RealFormerTrainer
 
 # A second --user-dir, which says what fairseq-train does to a trainer and with which functions.

@@ -13,9 +13,9 @@ from fairseq.trainer import Trainer
 from fairseq_mains import make_trainer
 
 from realformer_fairseq.training import checkpoint_saving, resuming
+from realformer_fairseq.training.affected_models import our_trainer_at_work
 from realformer_fairseq.training.resume_choice import choose_checkpoint
 from realformer_fairseq.training.save_dir_lock import lock_save_dir
-from realformer_fairseq.training.scope import our_trainer_at_work
 from realformer_runtime.command_line import UserError
 
 

@@ -10,7 +10,7 @@ import importlib.util
 import sys
 from typing import Any, Callable
 
-from .scope import is_trained_by_us
+from .affected_models import is_trained_by_us
 
 
 def no_tpu_without_its_library(parse: Callable[..., Any]) -> Callable[..., Any]:

@@ -17,7 +17,7 @@ from fairseq.file_io import PathManager
 from realformer_runtime.atomic_output import atomic_output
 from realformer_runtime.command_line import UserError
 
-from .scope import our_trainer_is_at_work
+from .affected_models import our_trainer_is_at_work
 
 ATTEMPTS, SECONDS_BETWEEN = 3, 2.5  # as in fairseq
 

@@ -22,10 +22,10 @@ from realformer_checkpoints.reading import load_checkpoint
 from realformer_runtime.command_line import UserError
 
 from ..models.model import RealFormerModel
+from .affected_models import our_trainer_is_at_work
 from .checkpoint_comparison import differing_options, differing_shapes
 from .resume_choice import choose_checkpoint
 from .save_dir_lock import lock_save_dir
-from .scope import our_trainer_is_at_work
 
 # Other models may change a checkpoint when they load it, so it cannot be compared with them.
 CHECKED = (RealFormerModel, TransformerModel)

@@ -30,7 +30,7 @@ from fairseq.distributed import utils as distributed_utils
 from fairseq.file_io import PathManager
 from fairseq.trainer import Trainer
 
-from .scope import is_trained_by_us
+from .affected_models import is_trained_by_us
 
 SIGNALS = (signal.SIGTERM, signal.SIGUSR1)
 SAME_SIGNAL = 5.0  # seconds

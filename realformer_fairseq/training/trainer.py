@@ -11,9 +11,9 @@ from typing import Any, Callable, Dict, List, Optional
 from fairseq.trainer import Trainer
 
 from .admin_profile import profile_before_training
+from .affected_models import is_one_of_ours, our_trainer_at_work
 from .checkpoint_saving import CheckpointNotSaved
 from .resuming import checkpoint_to_load, iterator_with_batches_of_first_epoch
-from .scope import is_one_of_ours, our_trainer_at_work
 from .stop_signals import SIGNALS, SignalWatch, save_and_exit, training_is_over
 
 
