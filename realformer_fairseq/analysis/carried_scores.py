@@ -8,7 +8,7 @@ from torch import Tensor
 from realformer_runtime.command_line import UserError
 
 from ..modules.residual_scores import chain_weights
-from .attention_recorder import ask_for_heads, attention_modules
+from .attention_recorder import attention_modules, hooked
 
 
 class LayerScores(NamedTuple):
@@ -47,7 +47,7 @@ def scores_by_layer(model, dataset, number: int, attention: str, head: int) -> L
     (kind,) = kinds
     found: List[LayerScores] = []
 
-    def hook(module, args, kwargs, output) -> None:
+    def hook(place, args, kwargs, output) -> None:
         _, probabilities, scores = output
         previous = kwargs.get("previous_scores")
         carry, weight = chain_weights(kind, len(found))
@@ -56,14 +56,6 @@ def scores_by_layer(model, dataset, number: int, attention: str, head: int) -> L
         fresh = own if carried is None else (own - carry * carried) / weight
         found.append(LayerScores(fresh, carried, own, probabilities[head, 0], carry, weight))
 
-    handles = []
-    for place in places:
-        handles.append(place.module.register_forward_pre_hook(ask_for_heads, with_kwargs=True))
-        handles.append(place.module.register_forward_hook(hook, with_kwargs=True))
-    try:
-        inputs = dataset.collater([dataset[number]])["net_input"]
-        model(**inputs, features_only=True)
-    finally:
-        for handle in handles:
-            handle.remove()
+    with hooked(places, hook):
+        model(**dataset.collater([dataset[number]])["net_input"], features_only=True)
     return found

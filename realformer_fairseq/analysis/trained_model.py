@@ -1,5 +1,6 @@
 """Load a trained Transformer, ours or fairseq's, and a split of prepared data."""
 
+import argparse
 import logging
 import os
 import warnings
@@ -11,6 +12,17 @@ from fairseq.models.transformer import TransformerModelBase
 
 from realformer_checkpoints.reading import load_checkpoint, stored_option
 from realformer_runtime.command_line import UserError
+
+
+def index(text: str) -> int:
+    """A number from 0 on; the ``type`` of an option.
+
+    Raises:
+        argparse.ArgumentTypeError: naming what is accepted
+    """
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 0 on")
+    return int(text)
 
 
 def load_model(checkpoint: str, data: str) -> Tuple[TransformerModelBase, tasks.FairseqTask]:
@@ -49,10 +61,7 @@ def load_model(checkpoint: str, data: str) -> Tuple[TransformerModelBase, tasks.
 
 
 def load_split(task: tasks.FairseqTask, split: str) -> FairseqDataset:
-    """Load a split of the task's data.
-
-    Args:
-        split: ``train``, ``valid``, ``test``, ...
+    """Load a split of the task's data: ``train``, ``valid``, ``test``, ...
 
     Raises:
         UserError: there is no such split
@@ -70,11 +79,7 @@ def load_split(task: tasks.FairseqTask, split: str) -> FairseqDataset:
 def load_model_and_split(
     checkpoint: str, data: str, split: str
 ) -> Tuple[TransformerModelBase, tasks.FairseqTask, FairseqDataset]:
-    """Load model, task and sentence pairs for a command, and silence warnings of libraries.
-
-    Raises:
-        UserError, OSError: as :func:`load_model` and :func:`load_split`
-    """
+    """Load model, task and sentence pairs for a command, and silence warnings of libraries."""
     logging.getLogger().setLevel(logging.WARNING)
     warnings.filterwarnings("ignore", category=UserWarning)  # pinned memory, missing glyphs
     model, task = load_model(checkpoint, data)

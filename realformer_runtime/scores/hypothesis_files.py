@@ -48,12 +48,6 @@ def read_references(path: str) -> List[str]:
     return lines
 
 
-def check_same_length(path: str, lines: Sequence[str], other_path: str, other: Sequence[str]):
-    """Raise UserError if two files have different numbers of lines."""
-    if len(lines) != len(other):
-        raise UserError(f"{path} has {len(lines)} lines, but {other_path} has {len(other)}")
-
-
 def remove_bpe(line: str) -> str:
     """Join subwords: ``B@@ on@@ jour`` becomes ``Bonjour``."""
     return re.sub(r"@@( |$)", "", line)

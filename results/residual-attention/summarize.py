@@ -9,10 +9,11 @@ that table and picture can be made again from what is in the repository.
 
 import csv
 import json
-import logging
 import statistics
 from pathlib import Path
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy
 
 from realformer_checkpoints.figures import new_figure, save
 from realformer_checkpoints.training_log import log_lines, read_curves, read_speeds
@@ -37,7 +38,6 @@ LABELS = {
     "admin-decoder": "ADMIN, decoder only",
     "admin-cross": "ADMIN, cross-attention only",
 }
-PANELS = ("Post-LN and Pre-LN", "on ADMIN")
 
 
 class Run(NamedTuple):
@@ -67,9 +67,7 @@ def runs_of_logs(folder: Path) -> List[Run]:
     for name in LABELS:
         for path in sorted(folder.glob(f"{name}-[0-9]*.log")):
             seed = path.stem[len(name) + 1 :]
-            if not seed.isdigit():
-                continue
-            lines = list(log_lines(path))
+            lines = list(log_lines(path)) if seed.isdigit() else []
             losses = dict(read_curves(lines).get("valid", []))
             if losses:
                 # Whole numbers, as curves.csv has them: the table is the same from either.
@@ -100,10 +98,9 @@ def read_runs(path: Path) -> List[Run]:
     with open(path, newline="") as file:
         for row in csv.DictReader(file):
             name, seed = row["training"], int(row["seed"])
-            run = runs.setdefault(
-                (name, seed), Run(name, seed, {}, float(row["tokens_per_second"]))
-            )
-            run.losses[int(row["update"])] = float(row["valid_nll_bits"])
+            new = Run(name, seed, {}, float(row["tokens_per_second"]))
+            losses = runs.setdefault((name, seed), new).losses
+            losses[int(row["update"])] = float(row["valid_nll_bits"])
     return list(runs.values())
 
 
@@ -118,12 +115,10 @@ def updates_until(losses: Dict[int, float], target: float) -> Optional[float]:
 
 def mean_and_values(values: Sequence[float], digits: int) -> str:
     """``34.5``, or with several seeds ``34.5 (34.2, 34.8)``."""
-    if not values:
-        return ""
-    mean = f"{statistics.mean(values):.{digits}f}"
-    if len(values) == 1:
-        return mean
-    return f"{mean} ({', '.join(f'{value:.{digits}f}' for value in values)})"
+    shown = [f"{value:.{digits}f}" for value in values]
+    if len(shown) < 2:
+        return "".join(shown)
+    return f"{statistics.mean(values):.{digits}f} ({', '.join(shown)})"
 
 
 def read_scores(folder: Path) -> Scores:
@@ -134,14 +129,6 @@ def read_scores(folder: Path) -> Scores:
         key = "-".join(baseline) or BASELINES[0], int(seed)
         scores[key] = json.loads(path.read_text(encoding="utf-8"))
     return scores
-
-
-def figures_of(scores: Scores, run: Run) -> Optional[Dict]:
-    """Scores of one system, whatever it was compared with."""
-    for (_, seed), found in scores.items():
-        if seed == run.seed and run.system in found["systems"]:
-            return found["systems"][run.system]
-    return None
 
 
 def significance(scores: Scores, baseline: str, run: Run) -> str:
@@ -159,7 +146,13 @@ def reached(runs: Sequence[Run], baselines: Dict[int, Run]) -> str:
 
 def table_row(name: str, runs: Sequence[Run], scores: Scores, baselines: Sequence) -> str:
     """One line of the table: the mean over seeds, and in brackets each seed."""
-    figures = list(filter(None, (figures_of(scores, run) for run in runs)))
+    systems = {
+        (seed, system): figures  # the same, whatever the baseline
+        for (_, seed), found in scores.items()
+        for system, figures in found["systems"].items()
+    }
+    keys = [(run.seed, run.system) for run in runs]
+    figures = [systems[key] for key in keys if key in systems]
     tests = [[significance(scores, baseline, run) for run in runs] for baseline in BASELINES]
     cells = [
         LABELS[name],
@@ -190,31 +183,30 @@ def markdown_table(runs: Sequence[Run], scores: Scores) -> str:
 def plot(axes, name: str, curves: Sequence[Dict[int, float]]) -> None:
     """The mean over seeds, and a band between them."""
     updates = sorted(set.intersection(*map(set, curves)))
-    columns = [[curve[update] for curve in curves] for update in updates]
+    values = numpy.array([[curve[update] for update in updates] for curve in curves])
     alike = name[len("admin-") :] if name.startswith("admin-") else name
     color = "black" if name == BASELINES[0] else f"C{list(LABELS).index(alike)}"
-    axes.plot(updates, list(map(statistics.mean, columns)), label=name, color=color)
-    low, high = list(map(min, columns)), list(map(max, columns))
-    axes.fill_between(updates, low, high, color=color, alpha=0.2)
+    axes.plot(updates, values.mean(axis=0), label=name, color=color)
+    axes.fill_between(updates, values.min(axis=0), values.max(axis=0), color=color, alpha=0.2)
 
 
 def difference(run: Run, runs: Sequence[Run]) -> Dict[int, float]:
     """Loss by update, less that of the baseline with the same seed; empty if there is none."""
-    same_seed = [r.losses for r in runs if r.name == BASELINES[0] and r.seed == run.seed]
-    return {
-        update: run.losses[update] - baseline[update]
-        for baseline in same_seed
-        for update in sorted(run.losses.keys() & baseline.keys())
-    }
+    for baseline in runs:
+        if (baseline.name, baseline.seed) == (BASELINES[0], run.seed):
+            both = sorted(run.losses.keys() & baseline.losses.keys())
+            return {update: run.losses[update] - baseline.losses[update] for update in both}
+    return {}
 
 
 def draw(runs: Sequence[Run], output: Path) -> None:
     """Validation loss by update, and below it the difference to the baseline."""
     seeds = by_name(runs)
     admin = [name for name in seeds if name.startswith("admin")]
-    shown = {PANELS[0]: [name for name in seeds if name not in admin], PANELS[1]: admin}
+    others = [name for name in seeds if name not in admin]
+    shown = {"Post-LN and Pre-LN": others, "on ADMIN": admin}
     shown = {title: names for title, names in shown.items() if names}
-    figure = new_figure(figsize=(1 + 5 * len(shown), 8), dpi=110)
+    figure = new_figure(1 + 5 * len(shown), 8, dpi=110)
     panels = figure.subplots(2, len(shown), sharex=True, sharey="row", squeeze=False)
     for (losses, differences), (title, names) in zip(panels.T, shown.items()):
         also = [BASELINES[0]] if names is admin and BASELINES[0] in seeds else []
@@ -226,8 +218,8 @@ def draw(runs: Sequence[Run], output: Path) -> None:
         losses.set(title=title)
         differences.set(xlabel="updates")
         losses.legend(fontsize=8)
-        for axes in (losses, differences):
-            axes.grid(alpha=0.3)
+        losses.grid(alpha=0.3)
+        differences.grid(alpha=0.3)
     panels[0][0].set_ylabel("validation loss, bits per subword")
     panels[1][0].set_ylabel("the same, less that of 'none'")
     figure.tight_layout()
@@ -239,7 +231,6 @@ def main() -> None:
     parser.add_argument("--runs", required=True, type=Path, metavar="DIR", help="--out of run.sh")
     parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="where all goes")
     args = parser.parse_args()
-    logging.getLogger().setLevel(logging.WARNING)  # fairseq lets everyone say everything
     runs = runs_of_logs(args.runs)
     if runs:
         write_curves(runs, args.out / "curves.csv")
@@ -249,9 +240,8 @@ def main() -> None:
         raise UserError(f"--runs {args.runs}: no log of a training that has validated")
     scores = read_scores(args.runs)
     with atomic_output(args.out / "table.md") as temporary:
-        Path(temporary).write_text(markdown_table(runs, scores), encoding="utf-8")
-    with atomic_output(args.out / "loss.png") as temporary:
-        draw(runs, temporary)
+        temporary.write_text(markdown_table(runs, scores), encoding="utf-8")
+    draw(runs, args.out / "loss.png")
 
 
 if __name__ == "__main__":
