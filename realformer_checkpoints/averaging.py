@@ -52,7 +52,6 @@ def average_checkpoints(
 
     Raises:
         UserError: naming a file that cannot be read or does not fit the others
-        OSError: no such file
     """
     states = [load_checkpoint(path) for path in paths]
     check_same_parameters(states, paths)

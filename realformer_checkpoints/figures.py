@@ -23,11 +23,7 @@ def check_matplotlib(besides: str = "") -> None:
 
 
 def new_figure(width: float, height: float, dpi: int = 100):
-    """A figure that needs no display, of a size in inches.
-
-    Raises:
-        UserError: matplotlib is not installed
-    """
+    """A figure that needs no display, of a size in inches."""
     check_matplotlib()
     from matplotlib.figure import Figure
 

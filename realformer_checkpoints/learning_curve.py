@@ -26,7 +26,6 @@ def draw_curves(logs: Dict[str, Dict[str, Curve]], quantity: str, title: str, ou
 
     Args:
         logs: curves by the name of the training
-        quantity: one of ``QUANTITIES``
     """
     figure = new_figure(7, 4.5, dpi=120)
     axes = figure.subplots()

@@ -41,11 +41,7 @@ def of_stack(names: Iterable[str], stack: str) -> List[str]:
 
 
 def read_omegas(checkpoint: str, log: str) -> OmegasOfModel:
-    """Read the omegas and the profile of a training, named after its log.
-
-    Raises:
-        UserError: no omega in the checkpoint
-    """
+    """Read the omegas and the profile of a training, named after its log."""
     model = load_checkpoint(checkpoint)["model"]
     trained = {name: value.float() for name, value in model.items() if OMEGA.fullmatch(name)}
     if not trained:

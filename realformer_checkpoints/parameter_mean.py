@@ -48,11 +48,8 @@ def average_models(
 ) -> Dict[str, Tensor]:
     """Mean of every parameter, one parameter at a time.
 
-    Parameters that are tied in every model, such as shared embeddings, stay tied.
-
-    Args:
-        models: state dictionaries with the same keys and shapes
-        weights: one for each model, by default equal
+    Parameters that are tied in every model, such as shared embeddings, stay tied. The models are
+    state dictionaries with the same keys and shapes.
     """
     result = copy.copy(models[-1])  # keeps the _metadata of state_dict(), versions of modules
     means: Dict[Hashable, Tensor] = {}

@@ -28,7 +28,6 @@ def load_checkpoint(path: str) -> Dict[str, Any]:
     Raises:
         UserError: truncated, not a checkpoint, with code to run, or with tensors that fairseq does
             not write, such as ones larger than the file
-        OSError: no such file
     """
     if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
         raise UserError(f"{path}: is not a file")
@@ -117,9 +116,7 @@ def stored_option(state: Dict[str, Any], group: str, name: str, default: Any = N
     """An option of the training that wrote a checkpoint.
 
     Args:
-        group: of fairseq's configuration, for example ``checkpoint``; the flat arguments of older
-            checkpoints have no groups
-        name: with underscores, as in ``max_source_positions``
+        group: of fairseq's configuration; the flat arguments of older checkpoints have no groups
     """
     cfg = state.get("cfg")
     options = cfg.get(group) if isinstance(cfg, dict) else state.get("args")

@@ -40,7 +40,6 @@ def last_checkpoints(
 
     Raises:
         UserError: fewer than ``n`` are there, or one in between is missing
-        OSError: no such directory
     """
     kind, pattern = NUMBERED[unit]
     matches = filter(None, map(pattern.fullmatch, os.listdir(directory)))
@@ -109,40 +108,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add ``--inputs`` and the options that choose among the checkpoints of a directory."""
     parser.add_argument("--inputs", nargs="+", metavar="PATH", help="checkpoints, or one directory")
     group = parser.add_mutually_exclusive_group()
-    for option, which in (
-        (EPOCHS, "the last N epochs"),
-        (UPDATES, "the last N updates"),
-        (BEST, "the N best of the validation"),
-    ):
+    options = {EPOCHS: "the last N epochs", UPDATES: "the last N updates"}
+    for option, which in {**options, BEST: "the N best of the validation"}.items():
         group.add_argument(option, type=whole_number_above_0, metavar="N", help=which)
-    bound = "highest epoch (update) to use"
-    parser.add_argument("--checkpoint-upper-bound", type=int, metavar="N", help=bound)
-    by_default = "default: as the training had it"
-    parser.add_argument("--best-is", choices=(LOWEST, HIGHEST), help=by_default)
+    add = parser.add_argument
+    add("--checkpoint-upper-bound", type=int, metavar="N", help="highest epoch (update) to use")
+    add("--best-is", choices=(LOWEST, HIGHEST), help="default: as the training had it")
 
 
 def selected_checkpoints(args: argparse.Namespace) -> List[str]:
-    """The files to average. The average keeps the remaining state of the last one.
-
-    Args:
-        args: from a parser with the options of :func:`add_arguments`
-
-    Raises:
-        UserError: options exclude each other, or there are too few checkpoints
-    """
+    """The files to average. The average keeps the remaining state of the last one."""
     unit = "epoch" if args.num_epoch_checkpoints else "update"
     last, best = getattr(args, f"num_{unit}_checkpoints"), args.num_best_checkpoints
     if args.checkpoint_upper_bound is not None and not last:
         raise UserError(f"--checkpoint-upper-bound needs {EPOCHS} or {UPDATES}")
     if args.best_is is not None and not best:
         raise UserError(f"--best-is needs {BEST}")
-    directories = [path for path in args.inputs if os.path.isdir(path)]
-    if best and args.inputs == directories[:1]:
-        files = [os.path.join(directories[0], name) for name in os.listdir(directories[0])]
-        return best_checkpoints(files, best, args.best_is)
+    directories, paths = [path for path in args.inputs if os.path.isdir(path)], args.inputs
+    one_directory = args.inputs == directories[:1]
     if best:
-        return best_checkpoints(args.inputs, best, args.best_is)
-    if last and args.inputs != directories[:1]:
+        if one_directory:
+            paths = [os.path.join(directories[0], name) for name in os.listdir(directories[0])]
+        return best_checkpoints(paths, best, args.best_is)
+    if last and not one_directory:
         option = f"--num-{unit}-checkpoints"
         raise UserError(f"--inputs must be one directory that exists, with {option}")
     if last:
@@ -150,4 +138,4 @@ def selected_checkpoints(args: argparse.Namespace) -> List[str]:
     if directories:
         options = f"{EPOCHS}, {UPDATES} or {BEST}"
         raise UserError(f"--inputs {directories[0]}: is a directory and needs {options}")
-    return args.inputs
+    return paths

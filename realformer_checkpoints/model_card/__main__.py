@@ -139,8 +139,7 @@ def main() -> None:
     allow_fairseq_checkpoints()
     card = fill(args.template, fields(args))
     if args.output is None:
-        print(card, end="")
-        return
+        return print(card, end="")
     with atomic_output(args.output) as temporary:
         temporary.write_text(card, "utf-8")
 

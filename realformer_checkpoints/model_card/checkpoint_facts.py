@@ -89,7 +89,7 @@ class CheckpointFacts:
     def embedding_rows(self) -> List[Any]:
         """Rows of the embeddings of encoder and decoder, None for adaptive embeddings."""
         names = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
-        tables = [self.state["model"].get(name) for name in names]
+        tables = map(self.state["model"].get, names)
         return [None if table is None or not table.dim() else table.size(0) for table in tables]
 
     def count_parameters(self) -> int:

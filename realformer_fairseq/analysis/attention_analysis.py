@@ -56,7 +56,6 @@ def measure(model, task, dataset, max_tokens: int) -> Tuple[AttentionStatistics,
 
     Args:
         model: in evaluation mode, on the device to compute on
-        max_tokens: most tokens of a batch, padding included
 
     Returns:
         the statistics and the number of sentences
@@ -104,13 +103,6 @@ def write_table(statistics: AttentionStatistics, path: Path) -> None:
                     table.writerow([*place, *(f"{value:.6g}" for value in row)])
 
 
-def draw_pictures(statistics: AttentionStatistics, title: str, folder: Path) -> None:
-    for name, attention, layers in by_place(statistics):
-        if name in MEDIAN_BINS:
-            picture = folder / f"{name}-{attention}.png"
-            draw_distributions(name, attention, layers, title, picture)
-
-
 def parse_args():
     parser = ArgumentParser(prog=PROGRAM, description=__doc__.splitlines()[0])
     add = parser.add_argument
@@ -149,8 +141,10 @@ def main() -> None:
         raise UserError(f"--checkpoint {args.checkpoint}: {error}; did it diverge?") from None
     print(f"{PROGRAM}: {sentences} of {len(dataset)} sentences", file=sys.stderr)
     write_table(statistics, folder / "attention.csv")
-    if not args.no_pictures:
-        draw_pictures(statistics, args.title, folder)
+    for name, attention, layers in by_place(statistics):
+        if name in MEDIAN_BINS and not args.no_pictures:
+            picture = folder / f"{name}-{attention}.png"
+            draw_distributions(name, attention, layers, args.title, picture)
 
 
 if __name__ == "__main__":

@@ -48,10 +48,10 @@ def tokens_of_sentence(task, dataset, number: int) -> Dict[str, Names]:
     its position reads in self-attention.
     """
     sample = dataset.collater([dataset[number]])
-    source, previous = sample["net_input"]["src_tokens"], sample["net_input"]["prev_output_tokens"]
-    read = [task.source_dictionary[token] for token in source[0].tolist()]
-    written = [task.target_dictionary[token] for token in previous[0].tolist()]
-    predicted = [task.target_dictionary[token] for token in sample["target"][0].tolist()]
+    source, target = task.source_dictionary, task.target_dictionary
+    read = [source[token] for token in sample["net_input"]["src_tokens"][0]]
+    written = [target[token] for token in sample["net_input"]["prev_output_tokens"][0]]
+    predicted = [target[token] for token in sample["target"][0]]
     return {"encoder": (read, read), "decoder": (written, written), "cross": (predicted, read)}
 
 
@@ -72,9 +72,6 @@ def draw_sentence(
     Args:
         layer: from 0; None for the top layer of each stack
         title: of the pictures; if empty, the number of the sentence
-
-    Raises:
-        UserError: no such sentence or layer
     """
     check_sentence(dataset, number)
     found = attention_of_sentence(model, dataset, number)
@@ -100,7 +97,6 @@ def draw_maps(
     Args:
         probabilities: ``(heads, T, S)``
         queries, keys: the T and S tokens; queries go down, keys go right
-        output: PNG file
     """
     heads = len(probabilities)
     columns = min(heads, 2 if heads <= FEW_MAPS else 4)

@@ -29,11 +29,6 @@ class LayerScores(NamedTuple):
 def scores_by_layer(model, dataset, number: int, attention: str, head: int) -> List[LayerScores]:
     """The scores of one head for one sentence pair, from the bottom to the top layer.
 
-    Args:
-        model: a realformer in evaluation mode
-        number: index of the sentence pair, from 0
-        attention: ``encoder``, ``decoder`` or ``cross``
-
     Raises:
         UserError: this attention carries no scores from layer to layer, or has no such head
     """
@@ -41,9 +36,8 @@ def scores_by_layer(model, dataset, number: int, attention: str, head: int) -> L
     kinds = {getattr(place.module, "residual_attention", "none") for place in places}
     if not places or kinds == {"none"}:
         raise UserError(f"--attention {attention}: this model carries no scores there")
-    heads = places[0].module.num_heads
-    if head >= heads:
-        raise UserError(f"--head {head}: there are 0 to {heads - 1}")
+    if head >= places[0].module.num_heads:
+        raise UserError(f"--head {head}: there are 0 to {places[0].module.num_heads - 1}")
     (kind,) = kinds
     found: List[LayerScores] = []
 

@@ -44,7 +44,6 @@ def draw_scores(
     Args:
         layers: from the bottom to the top
         queries, keys: the T and S tokens; queries go down, keys go right
-        output: PNG file
     """
     map_width, map_height = CELL * len(keys), CELL * len(queries)
     width = LEFT + 4 * map_width + 3 * GAP + RIGHT

@@ -15,11 +15,7 @@ from realformer_runtime.command_line import UserError
 
 
 def index(text: str) -> int:
-    """A number from 0 on; the ``type`` of an option.
-
-    Raises:
-        argparse.ArgumentTypeError: naming what is accepted
-    """
+    """A number from 0 on; the ``type`` of an option."""
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 0 on")
     return int(text)
@@ -28,13 +24,8 @@ def index(text: str) -> int:
 def load_model(checkpoint: str, data: str) -> Tuple[TransformerModelBase, tasks.FairseqTask]:
     """Load a model in evaluation mode and float32, and its task with the dictionaries.
 
-    Args:
-        checkpoint: of ``realformer`` or of fairseq's ``transformer``
-        data: folder that fairseq-preprocess wrote
-
     Raises:
         UserError: the checkpoint is refused, or does not fit the data; names both
-        OSError: no such checkpoint
     """
     state = load_checkpoint(checkpoint)
     for side in ("source_lang", "target_lang"):
@@ -49,9 +40,8 @@ def load_model(checkpoint: str, data: str) -> Tuple[TransformerModelBase, tasks.
     except RuntimeError as error:
         lines = [line.strip() for line in str(error).splitlines()]
         reason = next((line for line in lines if "size mismatch" in line), lines[0])
-        raise UserError(
-            f"--checkpoint {checkpoint} does not fit the dictionaries of --data {data}: {reason}"
-        ) from None
+        misfit = f"--checkpoint {checkpoint} does not fit the dictionaries of --data {data}"
+        raise UserError(f"{misfit}: {reason}") from None
     except AssertionError:  # a model that is registered nowhere
         models = [None]
     (model,) = models
@@ -66,13 +56,12 @@ def load_split(task: tasks.FairseqTask, split: str) -> FairseqDataset:
     Raises:
         UserError: there is no such split
     """
+    cfg = task.cfg
     try:
         task.load_dataset(split)
     except FileNotFoundError:
-        langs = f"{task.cfg.source_lang}-{task.cfg.target_lang}"
-        raise UserError(
-            f"--gen-subset {split}: there is none for {langs} in --data {task.cfg.data}"
-        ) from None
+        where = f"{cfg.source_lang}-{cfg.target_lang} in --data {cfg.data}"
+        raise UserError(f"--gen-subset {split}: there is none for {where}") from None
     return task.dataset(split)
 
 

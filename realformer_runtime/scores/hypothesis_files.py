@@ -19,7 +19,6 @@ def read_lines(path: str) -> List[str]:
 
     Raises:
         UserError: empty, not UTF-8 or not gzip
-        OSError: no such file
     """
     opener = gzip.open if path.endswith(".gz") else open
     try:
@@ -60,13 +59,10 @@ def log_hypotheses(lines: Sequence[str], path: str, lang: str, count: int) -> Li
     space that fairseq's ``--tokenizer moses`` leaves in ``l’ ami`` is removed. Of several
     hypotheses for a sentence (``--nbest``) the first is the best.
 
-    Args:
-        path: of the log, for messages
-        count: sentences in the test set
-
     Raises:
-        UserError: a sentence is missing. fairseq leaves out the last batch if its size is not a
-            multiple of ``--required-batch-size-multiple``, 8 by default, see its issue 5036
+        UserError: one of ``count`` sentences is missing. fairseq leaves out the last batch if its
+            size is not a multiple of ``--required-batch-size-multiple``, 8 by default, see its
+            issue 5036
     """
     found: Dict[str, Dict[int, str]] = {"H": {}, "D": {}}
     for match in filter(None, map(LOG_LINE.fullmatch, lines)):

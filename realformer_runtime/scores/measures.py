@@ -102,7 +102,6 @@ def paired_bootstrap(
 
     Args:
         systems: name and raw hypotheses
-        samples: number of resamplings of the test set
 
     Returns:
         ``signature``, and by name in ``systems`` the ``score``, ``mean``, ``ci`` (half of the 95 %

@@ -30,8 +30,7 @@ def scores_by_domain(
 ) -> Dict[str, Dict[str, Any]]:
     """Number of lines and sacreBLEU of each domain, the largest domain first.
 
-    Args:
-        labels: one a sentence; the domain precedes the first tab or colon
+    In each sentence's label the domain precedes the first tab or colon.
     """
     members: Dict[str, List[int]] = {}
     for number, label in enumerate(labels):

@@ -8,6 +8,7 @@ Each folder has the attention.csv of scripts/analyze_attention.sh and names its 
 import csv
 import statistics
 import sys
+from itertools import product
 from pathlib import Path
 from typing import Dict, Sequence, Tuple
 
@@ -35,15 +36,13 @@ def markdown(models: Dict[str, Means]) -> str:
     layers = sorted({layer for means in models.values() for _, _, layer in means})
     head = ["measure", "attention", "model", *(f"layer {layer}" for layer in layers), "mean"]
     lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
-    for measure, label in MEASURES.items():
-        for attention, full_name in TITLES.items():
-            for model, means in models.items():
-                values = [means.get((measure, attention, layer)) for layer in layers]
-                there = [value for value in values if value is not None]
-                if not there:
-                    continue
-                cells = ["" if value is None else f"{value:.3f}" for value in values]
-                mean = f"**{statistics.mean(there):.3f}**"
+    for (measure, label), (attention, full_name) in product(MEASURES.items(), TITLES.items()):
+        for model, means in models.items():
+            places = {layer: (measure, attention, layer) for layer in layers}
+            there = {layer: means[place] for layer, place in places.items() if place in means}
+            if there:
+                cells = [f"{there[layer]:.3f}" if layer in there else "" for layer in layers]
+                mean = f"**{statistics.mean(there.values()):.3f}**"
                 lines.append(f"| {' | '.join([label, full_name, model, *cells, mean])} |")
     return "\n".join(lines) + "\n"
 

@@ -52,13 +52,9 @@ class Run(NamedTuple):
     def last_loss(self) -> float:
         return self.losses[max(self.losses)]
 
-    @property
-    def system(self) -> str:
-        """How score_bleu.sh calls it, which is given the files of a folder by their bare names."""
-        return f"{self.name}-{self.seed}.fr"
 
-
-Scores = Dict[Tuple[str, int], Dict]  # by baseline and seed
+# By seed and system: sacreBLEU, chrF2, and p by baseline.
+Scores = Dict[Tuple[int, str], Dict[str, float]]
 
 
 def runs_of_logs(folder: Path) -> List[Run]:
@@ -123,18 +119,16 @@ def mean_and_values(values: Sequence[float], digits: int) -> str:
 
 def read_scores(folder: Path) -> Scores:
     """What run.sh wrote with ``score_bleu.sh --json``."""
-    scores = {}
+    scores: Scores = {}
     for path in sorted(folder.glob("scores-*.json")):
         *baseline, seed = path.stem.split("-")[1:]
-        key = "-".join(baseline) or BASELINES[0], int(seed)
-        scores[key] = json.loads(path.read_text(encoding="utf-8"))
+        figures = json.loads(path.read_text(encoding="utf-8"))
+        tests = figures["paired_bootstrap"]["sacreBLEU"]["systems"]
+        for system, measures in figures["systems"].items():
+            row = scores.setdefault((int(seed), system), {})
+            row.update({name: measures[name]["score"] for name in ("sacreBLEU", "chrF2")})
+            row["-".join(baseline) or BASELINES[0]] = tests[system].get("p_value")
     return scores
-
-
-def significance(scores: Scores, baseline: str, run: Run) -> str:
-    tests = scores.get((baseline, run.seed), {}).get("paired_bootstrap", {})
-    p = tests.get("sacreBLEU", {}).get("systems", {}).get(run.system, {}).get("p_value")
-    return "" if p is None else f"{p:.3f}"
 
 
 def reached(runs: Sequence[Run], baselines: Dict[int, Run]) -> str:
@@ -146,20 +140,18 @@ def reached(runs: Sequence[Run], baselines: Dict[int, Run]) -> str:
 
 def table_row(name: str, runs: Sequence[Run], scores: Scores, baselines: Sequence) -> str:
     """One line of the table: the mean over seeds, and in brackets each seed."""
-    systems = {
-        (seed, system): figures  # the same, whatever the baseline
-        for (_, seed), found in scores.items()
-        for system, figures in found["systems"].items()
-    }
-    keys = [(run.seed, run.system) for run in runs]
-    figures = [systems[key] for key in keys if key in systems]
-    tests = [[significance(scores, baseline, run) for run in runs] for baseline in BASELINES]
+    # score_bleu.sh was given the translations of a folder by their bare names.
+    found = [scores.get((run.seed, f"{name}-{run.seed}.fr"), {}) for run in runs]
+
+    def shown(what: str) -> List[float]:
+        return [row[what] for row in found if row.get(what) is not None]
+
     cells = [
         LABELS[name],
         mean_and_values([run.last_loss for run in runs], 3),
-        mean_and_values([figure["sacreBLEU"]["score"] for figure in figures], 1),
-        mean_and_values([figure["chrF2"]["score"] for figure in figures], 1),
-        *(", ".join(filter(None, values)) for values in tests),
+        mean_and_values(shown("sacreBLEU"), 1),
+        mean_and_values(shown("chrF2"), 1),
+        *(", ".join(f"{p:.3f}" for p in shown(baseline)) for baseline in BASELINES),
         reached(runs, baselines[0]),
         reached(runs, baselines[1]) if name.startswith("admin") else "",
         f"{statistics.median(run.speed for run in runs):.0f}",
@@ -171,11 +163,9 @@ def markdown_table(runs: Sequence[Run], scores: Scores) -> str:
     """Every training that is in ``runs``."""
     seeds = by_name(runs)
     baselines = [{run.seed: run for run in seeds.get(name, [])} for name in BASELINES]
-    lines = [
-        "| model | validation loss | sacreBLEU | chrF2 | p (none) | p (ADMIN) "
-        "| updates (none) | updates (ADMIN) | tokens a second |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
+    head = "model | validation loss | sacreBLEU | chrF2 | p (none) | p (ADMIN)"
+    head += " | updates (none) | updates (ADMIN) | tokens a second"
+    lines = [f"| {head} |", f"|{'---|' * 9}"]
     lines += [table_row(name, own, scores, baselines) for name, own in seeds.items()]
     return "\n".join(lines) + "\n"
 
@@ -190,18 +180,10 @@ def plot(axes, name: str, curves: Sequence[Dict[int, float]]) -> None:
     axes.fill_between(updates, values.min(axis=0), values.max(axis=0), color=color, alpha=0.2)
 
 
-def difference(run: Run, runs: Sequence[Run]) -> Dict[int, float]:
-    """Loss by update, less that of the baseline with the same seed; empty if there is none."""
-    for baseline in runs:
-        if (baseline.name, baseline.seed) == (BASELINES[0], run.seed):
-            both = sorted(run.losses.keys() & baseline.losses.keys())
-            return {update: run.losses[update] - baseline.losses[update] for update in both}
-    return {}
-
-
 def draw(runs: Sequence[Run], output: Path) -> None:
     """Validation loss by update, and below it the difference to the baseline."""
     seeds = by_name(runs)
+    baselines = {run.seed: run.losses for run in seeds.get(BASELINES[0], [])}
     admin = [name for name in seeds if name.startswith("admin")]
     others = [name for name in seeds if name not in admin]
     shown = {"Post-LN and Pre-LN": others, "on ADMIN": admin}
@@ -212,9 +194,10 @@ def draw(runs: Sequence[Run], output: Path) -> None:
         also = [BASELINES[0]] if names is admin and BASELINES[0] in seeds else []
         for name in also + names:
             plot(losses, name, [run.losses for run in seeds[name]])
-            compared = list(filter(None, (difference(run, runs) for run in seeds[name])))
-            if compared:
-                plot(differences, name, compared)
+            pairs = [(run.losses, baselines.get(run.seed, {})) for run in seeds[name]]
+            compared = [{at: a[at] - b[at] for at in a.keys() & b.keys()} for a, b in pairs]
+            if any(compared):
+                plot(differences, name, list(filter(None, compared)))
         losses.set(title=title)
         differences.set(xlabel="updates")
         losses.legend(fontsize=8)
