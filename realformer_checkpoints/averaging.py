@@ -49,9 +49,6 @@ def average_checkpoints(
     Epoch, configuration and ``optimizer_history`` stay: fairseq-generate and ``--restore-file FILE
     --reset-optimizer`` read them. ``averaged_from`` records the names of the files,
     ``averaged_with_weights`` any weights.
-
-    Raises:
-        UserError: naming a file that cannot be read or does not fit the others
     """
     states = [load_checkpoint(path) for path in paths]
     check_same_parameters(states, paths)

@@ -19,9 +19,8 @@ from .training_log import log_lines
 
 PROGRAM = "plot_omega.sh"
 ORDER = ("self_attn", "encoder_attn", "ffn")
-OMEGA = re.compile(
-    rf"(encoder|decoder)\.layers\.([0-9]{{1,6}})\.({'|'.join(ORDER)})_residual\.omega"
-)
+SUBLAYER = rf"layers\.([0-9]{{1,6}})\.({'|'.join(ORDER)})"
+OMEGA = re.compile(rf"(encoder|decoder)\.{SUBLAYER}_residual\.omega")
 PROFILE_LINE = re.compile(rf"ADMIN profile: ({OMEGA.pattern}) = ([0-9]+(?:\.[0-9]*)?)(?![\w.])")
 
 

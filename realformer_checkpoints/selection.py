@@ -86,11 +86,7 @@ def best_checkpoints(paths: Sequence[str], n: int, best_is: Optional[str] = None
 
 
 def stored_direction(paths: Sequence[str]) -> str:
-    """The direction of ``--maximize-best-checkpoint-metric`` in the training: lowest or highest.
-
-    Raises:
-        UserError: the checkpoints do not store it, or disagree
-    """
+    """The direction of ``--maximize-best-checkpoint-metric`` in the training: lowest or highest."""
     found = {}
     for path in paths:
         state = load_checkpoint(path)

@@ -174,8 +174,8 @@ class CheckpointFacts:
         files, weights = recorded_average(self.state) or ([], None)
         names = lines_about([base_name(name) for name in files[:MOST_FILES]], weights)
         more = f" and {len(files) - MOST_FILES} more" if len(files) > MOST_FILES else ""
-        means = f"mean of {len(files)}: {', '.join(map(code_span, names))}{more}"
-        return means if files else NOT_RECORDED
+        mean = f"mean of {len(files)}: {', '.join(map(code_span, names))}{more}"
+        return mean if files else NOT_RECORDED
 
     def progress(self, metric: str) -> Dict[str, str]:
         """The progress of the training by a metric; for an average, that of its last file."""

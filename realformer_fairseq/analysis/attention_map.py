@@ -21,7 +21,7 @@ Names = Tuple[List[str], List[str]]
 
 
 def check_sentence(dataset, number: int) -> None:
-    """Refuse a ``--sentence`` that the data set does not have; raises ``UserError``."""
+    """Refuse a ``--sentence`` that the data set does not have."""
     if number >= len(dataset):
         raise UserError(f"--sentence {number}: there are 0 to {len(dataset) - 1}")
 

@@ -92,7 +92,6 @@ def recorded_attention(model: nn.Module, receive: Receiver) -> AbstractContextMa
     """A context in which a function receives each attention that a model computes.
 
     Args:
-        model: an encoder-decoder model in evaluation mode
         receive: called with kind of attention, layer, probabilities ``(heads, B, T, S)`` and the
             attendable keys ``(B, T, S)``; in each stack from the bottom to the top
 

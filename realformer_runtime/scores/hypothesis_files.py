@@ -32,12 +32,7 @@ def read_lines(path: str) -> List[str]:
 
 
 def read_references(path: str) -> List[str]:
-    """Lines of a plain file.
-
-    Raises:
-        UserError: as ``read_lines``, and for a log of fairseq-generate: its T- lines have ``<unk>``
-            for unknown words, so that scores against them are too high
-    """
+    """Lines of a plain file; scores against the T- lines of a log would be too high."""
     lines = read_lines(path)
     if any(map(TARGET_LINE.fullmatch, lines)):
         raise UserError(
@@ -66,7 +61,7 @@ def log_hypotheses(lines: Sequence[str], path: str, lang: str, count: int) -> Li
     """
     found: Dict[str, Dict[int, str]] = {"H": {}, "D": {}}
     for match in filter(None, map(LOG_LINE.fullmatch, lines)):
-        found[match.group(1)].setdefault(int(match.group(2)), match.group(3))
+        found[match[1]].setdefault(int(match[2]), match[3])
     texts = found["D"] or found["H"]
     missing = [number for number in range(count) if number not in texts]
     if missing:

@@ -44,8 +44,8 @@ def scores_by_domain(
 
 def print_scores(figures: Dict[str, Any], chosen: Sequence[Measure]) -> None:
     for measure in chosen:
-        score, signature = figures[measure.name]["score"], figures[measure.name]["signature"]
-        print(f"{measure.label}  {score:.{measure.decimals}f}  {signature}")
+        found = figures[measure.name]
+        print(f"{measure.label}  {found['score']:.{measure.decimals}f}  {found['signature']}")
 
 
 def print_domains(domains: Dict[str, Any]) -> None:
