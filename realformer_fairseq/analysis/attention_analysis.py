@@ -4,7 +4,6 @@ The decoder reads the reference (teacher forcing). Everything is measured in one
 """
 
 import csv
-import os
 import sys
 from pathlib import Path
 from typing import Dict, Iterator, Sequence, Tuple
@@ -131,8 +130,8 @@ def main() -> None:
     model, task, dataset = load_model_and_split(args.checkpoint, args.data, args.gen_subset)
     if torch.cuda.is_available() and not args.cpu:
         model.cuda()
-    os.makedirs(args.out, exist_ok=True)
     folder = Path(args.out)
+    folder.mkdir(parents=True, exist_ok=True)
     if args.sentence is not None:
         return draw_sentence(model, task, dataset, args.sentence, args.layer, args.title, folder)
     try:

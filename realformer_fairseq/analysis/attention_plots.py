@@ -52,9 +52,10 @@ def violin_shapes(histograms: HeadHistograms, top: float) -> Tuple[numpy.ndarray
     """
     counts = histograms.counts.cpu().numpy()
     values = (numpy.arange(counts.shape[1]) + 0.5) * (histograms.upper / counts.shape[1])
-    shapes = [numpy.histogram(values, SHAPE_BINS, (0, top), weights=row)[0] for row in counts]
-    widest = numpy.max(shapes, axis=1, keepdims=True).clip(min=1)
-    return (numpy.arange(SHAPE_BINS) + 0.5) * (top / SHAPE_BINS), 0.45 / widest * shapes
+    parts = [numpy.histogram(values, SHAPE_BINS, (0, top), weights=row)[0] for row in counts]
+    shapes = numpy.array(parts)
+    widest = shapes.max(axis=1, keepdims=True).clip(min=1)
+    return (numpy.arange(SHAPE_BINS) + 0.5) * (top / SHAPE_BINS), 0.45 * shapes / widest
 
 
 def highest_value(layers: Sequence[HeadHistograms]) -> float:

@@ -8,6 +8,7 @@ Each folder has the attention.csv of scripts/analyze_attention.sh and names its 
 import csv
 import statistics
 import sys
+from collections import defaultdict
 from itertools import product
 from pathlib import Path
 from typing import Dict, Sequence, Tuple
@@ -17,17 +18,15 @@ from realformer_runtime.command_line import run_main
 
 MEASURES = {"entropy": "entropy", "jsd": "JSD to the layer below"}
 
-# Nats by measure, attention and layer.
-Means = Dict[Tuple[str, str, int], float]
+Means = Dict[Tuple[str, str, int], float]  # nats by measure, attention and layer
 
 
 def means_by_layer(path: Path) -> Means:
     """The mean over heads."""
-    heads: Dict[tuple, list] = {}
+    heads = defaultdict(list)
     with open(path, newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
-            place = row["measure"], row["attention"], int(row["layer"])
-            heads.setdefault(place, []).append(float(row["mean"]))
+            heads[row["measure"], row["attention"], int(row["layer"])].append(float(row["mean"]))
     return {place: statistics.mean(values) for place, values in heads.items()}
 
 

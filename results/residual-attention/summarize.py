@@ -93,10 +93,9 @@ def read_runs(path: Path) -> List[Run]:
     runs: Dict[tuple, Run] = {}
     with open(path, newline="") as file:
         for row in csv.DictReader(file):
-            name, seed = row["training"], int(row["seed"])
-            new = Run(name, seed, {}, float(row["tokens_per_second"]))
-            losses = runs.setdefault((name, seed), new).losses
-            losses[int(row["update"])] = float(row["valid_nll_bits"])
+            key = row["training"], int(row["seed"])
+            new = Run(*key, {}, float(row["tokens_per_second"]))
+            runs.setdefault(key, new).losses[int(row["update"])] = float(row["valid_nll_bits"])
     return list(runs.values())
 
 
