@@ -8,13 +8,13 @@ best checkpoints are those of the highest values.
 """
 
 import os
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from realformer_runtime.atomic_output import atomic_output
-from realformer_runtime.command_line import ArgumentParser, UserError, printable, run_main
+from realformer_runtime.command_line import ArgumentParser, UserError, flag, printable, run_main
 
 from .parameter_mean import average_models
-from .reading import load_checkpoint
+from .reading import are_all, load_checkpoint
 from .safe_types import allow_fairseq_checkpoints
 from .selection import add_arguments, selected_checkpoints
 from .writing import write_checkpoint
@@ -49,10 +49,6 @@ def average_checkpoints(
     Epoch, configuration and ``optimizer_history`` stay: fairseq-generate and ``--restore-file FILE
     --reset-optimizer`` read them. ``averaged_from`` records the names of the files,
     ``averaged_with_weights`` any weights.
-
-    Raises:
-        UserError: naming a file that cannot be read or does not fit the others
-        OSError: no such file
     """
     states = [load_checkpoint(path) for path in paths]
     check_same_parameters(states, paths)
@@ -74,11 +70,9 @@ def lines_about(names: Sequence[str], weights: Optional[Sequence[float]]) -> Lis
 
 def checked_weights(args, paths: Sequence[str]) -> Optional[List[float]]:
     """The weights, or None. Raises UserError unless every file has a positive weight."""
-    if args.weights is None:
-        return None
-    if len(args.weights) != len(paths):
+    if args.weights is not None and len(args.weights) != len(paths):
         raise UserError(f"--weights: {len(args.weights)} weights for {len(paths)} files")
-    for weight in args.weights:
+    for weight in args.weights or ():
         if not 0 < weight < float("inf"):
             raise UserError(f"--weights: {weight:g} is not a number above 0")
     return args.weights
@@ -92,39 +86,33 @@ def parse_args():
     add("--weights", type=float, nargs="+", metavar="X", help="one a file, default: all the same")
     add("--show", metavar="FILE", help="print which files an average was made from")
     args = parser.parse_args()
-    needed = ("--inputs", args.inputs), ("--output", args.output)
-    missing = [name for name, value in needed if value is None]
+    missing = [name for name in ("inputs", "output") if getattr(args, name) is None]
     if missing and args.show is None:
-        parser.error(f"the following arguments are required: {', '.join(missing)}")
-    if args.show is not None and len(missing) < len(needed):
+        parser.error(f"the following arguments are required: {', '.join(map(flag, missing))}")
+    if args.show is not None and len(missing) < 2:
         parser.error("--show goes without --inputs and --output")
     return args
 
 
-def show(path: str) -> None:
-    """Print which files an average was made from."""
-    state = load_checkpoint(path)
+def recorded_average(state: Dict[str, Any]) -> Optional[Tuple[List[str], Optional[List[float]]]]:
+    """The files and any weights that a state was averaged with, None if it does not tell."""
     files, weights = state.get(FILES), state.get(WEIGHTS)
-    if not are_all(files, str) or not (weights is None or are_all(weights, float)):
-        raise UserError(f"{path}: is not an average of checkpoints")
-    print(*map(printable, lines_about(files, weights)), sep="\n")
-
-
-def are_all(values: Any, kind: type) -> bool:
-    """Whether ``values`` is a list of values of one type."""
-    return isinstance(values, list) and all(isinstance(value, kind) for value in values)
+    known = are_all(files, str) and (weights is None or are_all(weights, float))
+    return (files, weights) if known else None
 
 
 def main() -> None:
     args = parse_args()
     allow_fairseq_checkpoints()
     if args.show is not None:
-        return show(args.show)
+        recorded = recorded_average(load_checkpoint(args.show))
+        if recorded is None:
+            raise UserError(f"{args.show}: is not an average of checkpoints")
+        return print(*map(printable, lines_about(*recorded)), sep="\n")
     paths = selected_checkpoints(args)
     weights = checked_weights(args, paths)
     with atomic_output(args.output) as temporary:
-        state = average_checkpoints(paths, weights)
-        write_checkpoint(state, temporary)
+        write_checkpoint(average_checkpoints(paths, weights), temporary)
     print(f"averaged into {args.output}:", *lines_about(paths, weights), sep="\n  ")
 
 

@@ -1,8 +1,8 @@
 """Helpers of all pictures: figures without a display, PNG files, headings."""
 
 import importlib.util
-from pathlib import Path
 
+from realformer_runtime.atomic_output import atomic_output
 from realformer_runtime.command_line import UserError
 
 TITLES = {
@@ -13,10 +13,7 @@ TITLES = {
 
 
 def check_matplotlib(besides: str = "") -> None:
-    """Refuse to start work for a picture that cannot be drawn.
-
-    Args:
-        besides: other advice for the user
+    """Refuse to start work for a picture that cannot be drawn, with further advice ``besides``.
 
     Raises:
         UserError: matplotlib is not installed
@@ -25,30 +22,18 @@ def check_matplotlib(besides: str = "") -> None:
         raise UserError(f"pictures need matplotlib: pip install matplotlib{besides}")
 
 
-def new_figure(**options):
-    """A figure that needs no display.
-
-    Args:
-        options: of ``matplotlib.pyplot.figure``, sizes in inches
-
-    Raises:
-        UserError: matplotlib is not installed
-    """
+def new_figure(width: float, height: float, dpi: int = 100):
+    """A figure that needs no display, of a size in inches."""
     check_matplotlib()
-    import matplotlib
+    from matplotlib.figure import Figure
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    return pyplot.figure(**{"dpi": 100, **options})
+    return Figure((width, height), dpi)
 
 
-def save(figure, output: Path) -> None:
-    """Write a figure as a PNG file, and close it."""
-    from matplotlib import pyplot
-
-    figure.savefig(output, format="png")
-    pyplot.close(figure)
+def save(figure, output) -> None:
+    """Write a figure as a PNG file, completely or not at all."""
+    with atomic_output(output) as temporary:
+        figure.savefig(temporary, format="png")
 
 
 def heading(title: str, attention: str) -> str:

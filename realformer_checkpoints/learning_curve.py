@@ -1,9 +1,8 @@
 """Draw loss, gradient norm or speed by update, from logs of fairseq-train."""
 
 from pathlib import Path
-from typing import Dict, NamedTuple
+from typing import Dict
 
-from realformer_runtime.atomic_output import atomic_output
 from realformer_runtime.command_line import ArgumentParser, UserError, run_main
 
 from .figures import check_matplotlib, new_figure, plain, save
@@ -12,43 +11,34 @@ from .training_log import Curve, log_lines, read_curves
 PROGRAM = "plot_learning_curve.sh"
 
 
-class Quantity(NamedTuple):
-    """Label and scale of the axis for a logged quantity."""
-
-    label: str
-    scale: str
-
-
+# Label and scale of the axis.
 QUANTITIES = {
-    "loss": Quantity("negative log-likelihood, bits per subword", "linear"),
-    "gradient-norm": Quantity("norm of the gradient", "log"),
-    "speed": Quantity("target tokens a second", "linear"),
+    "loss": ("negative log-likelihood, bits per subword", "linear"),
+    "gradient-norm": ("norm of the gradient", "log"),
+    "speed": ("target tokens a second", "linear"),
 }
 
 
-def draw_curves(logs: Dict[str, Dict[str, Curve]], quantity: str, title: str, output: Path) -> None:
-    """Draw the curves of one or several trainings, each in one colour.
+def draw_curves(logs: Dict[str, Dict[str, Curve]], quantity: str, title: str, output: str) -> None:
+    """Draw the curves of one or several trainings, each in one colour, as a PNG file.
 
     The training loss is a thin line if there is a validation loss.
 
     Args:
         logs: curves by the name of the training
-        quantity: one of ``QUANTITIES``
-        output: PNG file
     """
-    figure = new_figure(figsize=(7, 4.5), dpi=120)
+    figure = new_figure(7, 4.5, dpi=120)
     axes = figure.subplots()
     for number, (name, curves) in enumerate(logs.items()):
         for subset, curve in curves.items():
-            thin = dict(alpha=0.4, linewidth=1) if subset == "train" and len(curves) > 1 else {}
-            marker = "" if subset == "train" else "o"
-            label = f"{name} ({subset})" if len(logs) > 1 and len(curves) > 1 else name
-            label = subset if len(logs) == 1 else label
-            style = dict(color=f"C{number}", marker=marker, markersize=4, **thin)
-            axes.plot(*zip(*curve), label=plain(label), **style)
+            line = axes.plot(*zip(*curve), color=f"C{number}", markersize=4)[0]
+            line.set_marker("" if subset == "train" else "o")
+            if subset == "train" and len(curves) > 1:
+                line.set(alpha=0.4, linewidth=1)
+            label = f"{name} ({subset})" if len(curves) > 1 else name
+            line.set_label(plain(label if len(logs) > 1 else subset))
     label, scale = QUANTITIES[quantity]
-    axes.set(xlabel="updates", ylabel=label, yscale=scale)
-    axes.set_title(plain(title))
+    axes.set(xlabel="updates", ylabel=label, yscale=scale, title=plain(title))
     axes.yaxis.set_major_formatter("{x:g}")
     if scale == "log":  # the default labels only powers of ten
         axes.yaxis.set_minor_formatter("{x:g}")
@@ -72,14 +62,12 @@ def main() -> None:
         if name in logs:
             raise UserError(f"--logs: two files are called {name}, which names their curves")
         curves = read_curves(log_lines(path), args.quantity)
-        curves = {name: curve for name, curve in curves.items() if curve}
-        if not curves:
+        logs[name] = {subset: curve for subset, curve in curves.items() if curve}
+        if not logs[name]:
             raise UserError(
                 f"--logs {path}: no {args.quantity} in it; is it a log of --log-format simple?"
             )
-        logs[name] = curves
-    with atomic_output(args.output) as temporary:
-        draw_curves(logs, args.quantity, args.title, temporary)
+    draw_curves(logs, args.quantity, args.title, args.output)
 
 
 if __name__ == "__main__":

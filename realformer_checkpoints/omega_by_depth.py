@@ -5,11 +5,11 @@ The start is ADMIN's profile in the log of fairseq-train, or 1 for parameters wi
 
 import re
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Sequence
+from typing import Dict, Iterable, List, NamedTuple, Sequence
 
+import numpy
 from torch import Tensor
 
-from realformer_runtime.atomic_output import atomic_output
 from realformer_runtime.command_line import ArgumentParser, UserError, run_main
 
 from .figures import check_matplotlib, new_figure, plain, save
@@ -19,11 +19,9 @@ from .training_log import log_lines
 
 PROGRAM = "plot_omega.sh"
 ORDER = ("self_attn", "encoder_attn", "ffn")
-OMEGA = re.compile(
-    rf"(encoder|decoder)\.layers\.([0-9]{{1,6}})\.({'|'.join(ORDER)})_residual\.omega"
-)
+SUBLAYER = rf"layers\.([0-9]{{1,6}})\.({'|'.join(ORDER)})"
+OMEGA = re.compile(rf"(encoder|decoder)\.{SUBLAYER}_residual\.omega")
 PROFILE_LINE = re.compile(rf"ADMIN profile: ({OMEGA.pattern}) = ([0-9]+(?:\.[0-9]*)?)(?![\w.])")
-STACKS = ("encoder", "decoder")
 
 
 class OmegasOfModel(NamedTuple):
@@ -34,47 +32,37 @@ class OmegasOfModel(NamedTuple):
     profile: Dict[str, float]
 
 
-def depth_order(name: str) -> tuple:
-    """Sort key of a stack's parameters, from the bottom to the top."""
-    _, layer, sublayer = OMEGA.fullmatch(name).groups()
-    return int(layer), ORDER.index(sublayer)
-
-
-def of_stack(names: Sequence[str], stack: str) -> List[str]:
+def of_stack(names: Iterable[str], stack: str) -> List[str]:
     """The parameters of a stack, from the bottom to the top."""
-    return sorted((name for name in names if name.startswith(stack)), key=depth_order)
+    found = [match for match in map(OMEGA.fullmatch, names) if match[1] == stack]
+    found.sort(key=lambda match: (int(match[2]), ORDER.index(match[3])))
+    return [match[0] for match in found]
 
 
 def read_omegas(checkpoint: str, log: str) -> OmegasOfModel:
-    """Read the omegas and the profile of a training, named after its log.
-
-    Raises:
-        UserError: no omega in the checkpoint
-        OSError: no such file
-    """
+    """Read the omegas and the profile of a training, named after its log."""
     model = load_checkpoint(checkpoint)["model"]
     trained = {name: value.float() for name, value in model.items() if OMEGA.fullmatch(name)}
     if not trained:
         raise UserError(f"--run {checkpoint}: there is no omega in it")
     found = map(PROFILE_LINE.search, log_lines(log))
-    profile = {match.group(1): float(match.group(5)) for match in found if match}
+    profile = {match[1]: float(match[5]) for match in found if match}
     return OmegasOfModel(Path(log).stem, trained, profile)
 
 
-def draw_omegas(runs: Sequence[OmegasOfModel], title: str, output: Path) -> None:
+def draw_omegas(runs: Sequence[OmegasOfModel], title: str, output: str) -> None:
     """Draw for each stack the start (dashed), the trained mean and its spread over dimensions."""
-    figure = new_figure(figsize=(10, 4.5), dpi=120)
+    figure = new_figure(10, 4.5, dpi=120)
     panels = figure.subplots(1, 2)
-    for stack, axes in zip(STACKS, panels):
+    for stack, axes in zip(("encoder", "decoder"), panels):
         for number, run in enumerate(runs):
-            names, colour = of_stack(list(run.trained), stack), f"C{number}"
+            names, colour = of_stack(run.trained, stack), f"C{number}"
             positions = range(1, len(names) + 1)
-            values = [run.trained[name] for name in names]
-            mean = [value.mean().item() for value in values]
-            spread = [value.std(correction=0).item() for value in values]
-            low = [m - s for m, s in zip(mean, spread)]
-            high = [m + s for m, s in zip(mean, spread)]
-            axes.fill_between(positions, low, high, color=colour, alpha=0.2, linewidth=0)
+            mean = numpy.array([run.trained[name].mean().item() for name in names])
+            spread = numpy.array([run.trained[name].std(correction=0).item() for name in names])
+            axes.fill_between(
+                positions, mean - spread, mean + spread, color=colour, alpha=0.2, linewidth=0
+            )
             axes.plot(positions, mean, color=colour, label=plain(run.name))
             if run.profile:
                 start = [run.profile.get(name, 1.0) for name in names]
@@ -89,22 +77,16 @@ def draw_omegas(runs: Sequence[OmegasOfModel], title: str, output: Path) -> None
 
 def main() -> None:
     parser = ArgumentParser(prog=PROGRAM, description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--run",
-        required=True,
-        nargs=2,
-        action="append",
-        metavar=("CHECKPOINT", "LOG"),
-        help="a training; the name of the log is the name of the curve",
-    )
-    parser.add_argument("--title", default="", help="above the picture")
-    parser.add_argument("--output", required=True, metavar="FILE", help="PNG file")
+    add, pair = parser.add_argument, ("CHECKPOINT", "LOG")
+    what = "a training; the name of the log is the name of the curve"
+    add("--run", required=True, nargs=2, action="append", metavar=pair, help=what)
+    add("--title", default="", help="above the picture")
+    add("--output", required=True, metavar="FILE", help="PNG file")
     args = parser.parse_args()
     check_matplotlib()
     allow_fairseq_checkpoints()
     runs = [read_omegas(checkpoint, log) for checkpoint, log in args.run]
-    with atomic_output(args.output) as temporary:
-        draw_omegas(runs, args.title, temporary)
+    draw_omegas(runs, args.title, args.output)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from typing import Dict, Hashable, Optional, Sequence
 import torch
 from torch import Tensor
 
-from .tied_tensors import storage_key
+from .reading import storage_key
 
 CHUNK_SIZE = 1 << 19  # numbers that are averaged at a time
 
@@ -18,27 +18,18 @@ def mean(tensors: Sequence[Tensor], weights: Optional[Sequence[float]] = None) -
     Sums are in float32, as in fairseq (float64 and integers in their own type). With ``weights``
     they are in float64, since the products are not exact in float32. Equal tensors give the same
     tensor bit for bit.
-
-    Args:
-        tensors: of one shape
-        weights: one for each tensor, by default equal
     """
     last = tensors[-1]
     if all(t.dtype == last.dtype and torch.equal(t, last) for t in tensors):
         return last.clone()
     dtype = functools.reduce(torch.promote_types, (tensor.dtype for tensor in tensors))
     whole = not (dtype.is_floating_point or dtype.is_complex)
-    rounding = "floor" if whole else None
-    if weights is None:
-        wide = torch.promote_types(dtype, torch.int64 if whole else torch.float32)
-        total = tensors[0].to(wide, copy=True)
-        for tensor in tensors[1:]:
-            total += tensor
-        return total.div_(len(tensors), rounding_mode=rounding).to(last.dtype)
-    total = torch.zeros_like(last, dtype=torch.promote_types(dtype, torch.float64))
-    for tensor, weight in zip(tensors, weights):
+    wide = torch.float64 if weights else torch.int64 if whole else torch.float32
+    weights = weights or [1] * len(tensors)
+    total = tensors[0].to(torch.promote_types(dtype, wide), copy=True).mul_(weights[0])
+    for tensor, weight in zip(tensors[1:], weights[1:]):
         total.add_(tensor, alpha=weight)
-    return total.div_(sum(weights), rounding_mode=rounding).to(last.dtype)
+    return total.div_(sum(weights), rounding_mode="floor" if whole else None).to(last.dtype)
 
 
 def mean_in_chunks(tensors: Sequence[Tensor], weights: Optional[Sequence[float]]) -> Tensor:
@@ -57,11 +48,8 @@ def average_models(
 ) -> Dict[str, Tensor]:
     """Mean of every parameter, one parameter at a time.
 
-    Parameters that are tied in every model, such as shared embeddings, stay tied.
-
-    Args:
-        models: state dictionaries with the same keys and shapes
-        weights: one for each model, by default equal
+    Parameters that are tied in every model, such as shared embeddings, stay tied. The models are
+    state dictionaries with the same keys and shapes.
     """
     result = copy.copy(models[-1])  # keeps the _metadata of state_dict(), versions of modules
     means: Dict[Hashable, Tensor] = {}

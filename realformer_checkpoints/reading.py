@@ -18,10 +18,6 @@ from torch import Tensor
 
 from realformer_runtime.command_line import UserError
 
-from .tied_tensors import storage_key
-
-NO_MODEL = "not a fairseq checkpoint, it has no model in it"
-
 
 def load_checkpoint(path: str) -> Dict[str, Any]:
     """Read a checkpoint with its tensors mapped into memory from the disk.
@@ -32,7 +28,6 @@ def load_checkpoint(path: str) -> Dict[str, Any]:
     Raises:
         UserError: truncated, not a checkpoint, with code to run, or with tensors that fairseq does
             not write, such as ones larger than the file
-        OSError: no such file
     """
     if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
         raise UserError(f"{path}: is not a file")
@@ -51,6 +46,11 @@ def load_checkpoint(path: str) -> Dict[str, Any]:
     return state
 
 
+def storage_key(tensor: Tensor) -> Hashable:
+    """Key that is equal for two tensors if, and only if, they are the same view of one storage."""
+    return tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype
+
+
 def can_be_mapped(path: str) -> bool:
     """Whether a file has tensors as in memory: a zip archive without compression, native bytes."""
     if not zipfile.is_zipfile(path):
@@ -66,15 +66,21 @@ def why_not_a_checkpoint(state: Any) -> str:
     """Why a state is not one that fairseq writes, or an empty string."""
     model = state.get("model") if isinstance(state, dict) else None
     if not isinstance(model, dict) or not all(isinstance(v, Tensor) for v in model.values()):
-        return NO_MODEL
-    if not all(isinstance(name, str) for name in model):
-        return "not a fairseq checkpoint, its parameters have no names"
-    history = [] if state.get("optimizer_history") is None else state["optimizer_history"]
-    if not isinstance(history, list) or not all(isinstance(entry, dict) for entry in history):
-        return "not a fairseq checkpoint, its optimizer_history is no list of settings"
-    if not isinstance(state.get("extra_state"), (dict, type(None))):
-        return "not a fairseq checkpoint, its extra_state has no names"
-    return ""
+        reason = "it has no model in it"
+    elif not all(isinstance(name, str) for name in model):
+        reason = "its parameters have no names"
+    elif not (state.get("optimizer_history") is None or are_all(state["optimizer_history"], dict)):
+        reason = "its optimizer_history is no list of settings"
+    elif not isinstance(state.get("extra_state"), (dict, type(None))):
+        reason = "its extra_state has no names"
+    else:
+        return ""
+    return f"not a fairseq checkpoint, {reason}"
+
+
+def are_all(values: Any, kind: type) -> bool:
+    """Whether ``values`` is a list of values of one type."""
+    return isinstance(values, list) and all(isinstance(value, kind) for value in values)
 
 
 def why_tensors_are_refused(model: Dict[str, Tensor], size: int) -> str:
@@ -82,15 +88,12 @@ def why_tensors_are_refused(model: Dict[str, Tensor], size: int) -> str:
 
     A small file can describe large tensors: one number that is repeated, or many views of the same
     numbers. Copies of such tensors would fill memory and disk.
-
-    Args:
-        size: of the file, in bytes
     """
     lengths: Dict[Hashable, int] = {}
     for name, tensor in model.items():
-        ordinary = type(tensor) in (Tensor, torch.nn.Parameter) and not tensor.is_nested
-        ordinary = ordinary and tensor.layout == torch.strided and tensor.device.type == "cpu"
-        if not ordinary or tensor.is_quantized:
+        ordinary = type(tensor) in (Tensor, torch.nn.Parameter) and tensor.device.type == "cpu"
+        ordinary = ordinary and tensor.layout == torch.strided
+        if not ordinary or tensor.is_nested or tensor.is_quantized:
             return f"{name} is not an ordinary tensor"
         length = math.prod(tensor.shape) * tensor.element_size()
         if length > tensor.untyped_storage().nbytes():
@@ -113,9 +116,7 @@ def stored_option(state: Dict[str, Any], group: str, name: str, default: Any = N
     """An option of the training that wrote a checkpoint.
 
     Args:
-        group: of fairseq's configuration, for example ``checkpoint``; the flat arguments of older
-            checkpoints have no groups
-        name: with underscores, as in ``max_source_positions``
+        group: of fairseq's configuration; the flat arguments of older checkpoints have no groups
     """
     cfg = state.get("cfg")
     options = cfg.get(group) if isinstance(cfg, dict) else state.get("args")

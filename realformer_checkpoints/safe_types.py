@@ -16,17 +16,9 @@ from .safe_numbers import Numbers, NumberType, empty_numbers, number
 NUMPY_MODULES = ("numpy.core.multiarray", "numpy._core.multiarray")
 
 
-def harmless_types():
-    """The types in fairseq's checkpoints, other than tensors and plain Python values."""
-    return [
-        argparse.Namespace,
-        *((number, f"{module}.scalar") for module in NUMPY_MODULES),
-        *((empty_numbers, f"{module}._reconstruct") for module in NUMPY_MODULES),
-        (Numbers, "numpy.ndarray"),
-        (NumberType, "numpy.dtype"),
-    ]
-
-
 def allow_fairseq_checkpoints() -> None:
-    """Tell torch that :func:`harmless_types` are safe."""
-    torch.serialization.add_safe_globals(harmless_types())
+    """Tell torch which types are safe, other than tensors and plain Python values."""
+    types = [argparse.Namespace, (Numbers, "numpy.ndarray"), (NumberType, "numpy.dtype")]
+    for module in NUMPY_MODULES:
+        types += [(number, f"{module}.scalar"), (empty_numbers, f"{module}._reconstruct")]
+    torch.serialization.add_safe_globals(types)

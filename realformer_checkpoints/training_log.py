@@ -21,11 +21,7 @@ Curve = List[Tuple[int, float]]
 
 
 def log_lines(path: Union[str, "os.PathLike[str]"]) -> Iterator[str]:
-    """The lines of a log, without very long ones, which hold no figures and are slow to search.
-
-    Raises:
-        OSError: no such file
-    """
+    """The lines of a log, without very long ones, which hold no figures and are slow to search."""
     with open(path, encoding="utf-8", errors="replace") as file:
         yield from (line for line in file if len(line) <= LONGEST_LINE)
 
@@ -33,13 +29,8 @@ def log_lines(path: Union[str, "os.PathLike[str]"]) -> Iterator[str]:
 def read_curves(lines: Iterable[str], quantity: str = "loss") -> Dict[str, Curve]:
     """A quantity by update, for the training and, if it is the loss, for each validation set.
 
-    If an update was logged twice, as after resuming, the later line counts.
-
-    Args:
-        quantity: one of ``KEYS``
-
-    Returns:
-        ``{"train": [(update, value)], "valid": [...]}``, sorted by update
+    The curves of ``{"train": [...], "valid": [...]}`` are sorted. If an update was logged twice, as
+    after resuming, the later line counts.
     """
     value_in = re.compile(rf"\b{KEYS[quantity]}=({NUMBER})")
     found: Dict[str, Dict[int, float]] = {"train": {}}
@@ -47,10 +38,9 @@ def read_curves(lines: Iterable[str], quantity: str = "loss") -> Dict[str, Curve
         training, value = TRAINING_LINE.search(line), value_in.search(line)
         validation = VALIDATION_LINE.search(line)
         if training and value:
-            found["train"][int(training.group(1))] = float(value.group(1))
+            found["train"][int(training[1])] = float(value[1])
         elif validation and quantity == "loss":
-            subset = found.setdefault(validation.group(1), {})
-            subset[int(validation.group(3))] = float(validation.group(2))
+            found.setdefault(validation[1], {})[int(validation[3])] = float(validation[2])
     return {name: sorted(curve.items()) for name, curve in found.items()}
 
 

@@ -13,7 +13,6 @@ def write_checkpoint(state: Dict[str, Any], path: "os.PathLike[str]") -> None:
 
     Raises:
         UserError: the settings are nested too deeply
-        OSError: the disk is full
     """
     try:
         # torch writes the name of a path into the file, but not that of an open file.

@@ -19,7 +19,7 @@ from realformer_fairseq.analysis.attention_map import (
     tokens_of_sentence,
 )
 from realformer_fairseq.analysis.attention_plots import COLOURS, MEDIAN_BINS
-from realformer_fairseq.analysis.attention_recorder import AttentionRecorder
+from realformer_fairseq.analysis.attention_recorder import recorded_attention
 from realformer_fairseq.analysis.attention_statistics import (
     BINS,
     LN_2,
@@ -131,7 +131,7 @@ def recorded(model, source, previous):
     def receive(attention, layer, probabilities, attendable):
         found[attention, layer] = probabilities, attendable
 
-    with AttentionRecorder(model, receive), torch.no_grad():
+    with recorded_attention(model, receive), torch.no_grad():
         output = logits(model, source, previous)
     return found, output
 
@@ -326,4 +326,4 @@ def test_xformers_are_refused():
     model = build()
     model.encoder.layers[0].self_attn.use_xformers = True
     with pytest.raises(UserError, match="xFormers"):
-        AttentionRecorder(model, lambda *_: None)
+        recorded_attention(model, lambda *_: None)

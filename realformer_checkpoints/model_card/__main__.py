@@ -26,23 +26,23 @@ HERE = Path(__file__).parent
 # Entries of references.bib by what --sublayer-scaling starts with.
 SCALING = {"admin": "liu-etal-2020-understanding", "deepnorm": "wang-etal-2022-deepnet"}
 FROM_OPTIONAL_FILES = "dictionaries segmentation splits evaluation speed gpus validation".split()
-USAGE = string.Template("""\
+USAGE = """\
 With realformer_fairseq, text in, text out:
 
 ```bash
-echo 'A sentence.' | scripts/translate.sh --checkpoint $checkpoint --data $data \\
-  --source-lang $source --target-lang $target
+echo 'A sentence.' | scripts/translate.sh --checkpoint {0} --data {1} \\
+  --source-lang {2} --target-lang {3}
 ```
 
 With fairseq, a test set that was prepared like the training set:
 
 ```bash
-fairseq-generate $data --path $checkpoint $plugin\\
-  --source-lang $source --target-lang $target --remove-bpe --required-batch-size-multiple 1
+fairseq-generate {1} --path {0} {plugin}\\
+  --source-lang {2} --target-lang {3} --remove-bpe --required-batch-size-multiple 1
 ```
 
 Where the training data is from `data-prep/prepare-wmt14en2*.sh`, `translate.sh` needs `--moses`.\
-""")
+"""
 
 
 def front_matter(model: CheckpointFacts, licence: Optional[str]) -> str:
@@ -66,8 +66,7 @@ def usage(model: CheckpointFacts, checkpoint: str, data: str) -> str:
         return "*To be filled in by whoever publishes this model: it is not for one language pair.*"
     words = [base_name(checkpoint), data, *model.languages]
     plugin = "--user-dir realformer_fairseq " * model.is_realformer
-    names = ("checkpoint", "data", "source", "target")
-    return USAGE.substitute(dict(zip(names, map(shell_quote, words))), plugin=plugin)
+    return USAGE.format(*map(shell_quote, words), plugin=plugin)
 
 
 def citation(model: CheckpointFacts) -> str:
@@ -97,8 +96,7 @@ def fields(args) -> Dict[str, str]:
     name = args.name or ", ".join(filter(None, [model.architecture, *model.language_pairs]))
     return {
         **found,
-        **model.model_fields(),
-        **model.training_fields(),
+        **model.fields(),
         "front_matter": front_matter(model, args.licence),
         "name": escape_markdown(name),
         "licence": escape_markdown(args.licence),
@@ -110,11 +108,7 @@ def fields(args) -> Dict[str, str]:
 
 
 def fill(path: str, values: Dict[str, str]) -> str:
-    """Fill in ``$field`` or ``${field}`` of a template, in which ``$$`` is a dollar sign.
-
-    Raises:
-        UserError: an unknown field, a single dollar sign, or not UTF-8
-    """
+    """Fill in ``$field`` or ``${field}`` of a template, in which ``$$`` is a dollar sign."""
     try:
         return string.Template(Path(path).read_text("utf-8")).substitute(values)
     except UnicodeDecodeError:
@@ -145,8 +139,7 @@ def main() -> None:
     allow_fairseq_checkpoints()
     card = fill(args.template, fields(args))
     if args.output is None:
-        print(card, end="")
-        return
+        return print(card, end="")
     with atomic_output(args.output) as temporary:
         temporary.write_text(card, "utf-8")
 

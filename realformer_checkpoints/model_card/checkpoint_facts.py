@@ -7,9 +7,8 @@ from typing import Any, Dict, List
 
 from realformer_runtime.command_line import flag
 
-from ..averaging import FILES, WEIGHTS, are_all, lines_about
-from ..reading import stored_option
-from ..tied_tensors import storage_key
+from ..averaging import FILES, lines_about, recorded_average
+from ..reading import storage_key, stored_option
 from .markdown import NOT_RECORDED, base_name, code_span, escape_markdown, listed, number, one_line
 
 BUFFER = re.compile(r"(^|\.)(version|_float_tensor)$")
@@ -17,7 +16,26 @@ LANGUAGE = re.compile(r"[A-Za-z0-9][\w@.-]{0,30}")  # also used in names of file
 LANGUAGE_PAIR = re.compile(r"[A-Za-z]\w{0,9}-[A-Za-z]\w{0,9}")
 CENTURY = 3e9  # seconds
 MOST_FILES = 50  # named files of an average
-STACKS = "{{encoder_{0}}} in the encoder, {{decoder_{0}}} in the decoder"
+# Fields about encoder and decoder, and the name of the option of each.
+STACKS = {"layers": "layers", "width": "embed_dim", "ffn": "ffn_embed_dim"}
+STACKS.update(heads="attention_heads", normalisation="normalize_before")
+# Other fields: a group of fairseq's configuration, and words with options of it.
+DESCRIPTIONS = """\
+residual_attention: model: {residual_attention}, in {residual_chains}
+sublayer_scaling: model: {sublayer_scaling}
+activation: model: {activation_fn}
+longest: model: {max_source_positions} subwords of source, {max_target_positions} subwords of target
+dropout: model: {dropout} (residual), {attention_dropout} (attention), \
+{activation_dropout} (activation)
+optimizer: optimizer: {_name}, betas {adam_betas}, epsilon {adam_eps}, weight decay {weight_decay}
+schedule: lr_scheduler: {_name}, total updates {total_num_update}, power {power}, \
+end {end_learning_rate}
+warmup: lr_scheduler: {warmup_updates}
+clipping: optimization: {clip_norm}
+processes: distributed_training: {distributed_world_size}
+loss: criterion: {_name}, label smoothing {label_smoothing}
+best: checkpoint: {best_checkpoint_metric}
+"""
 TIED = {"False": "not tied", "True": "one table for target and output"}
 PRECISIONS = {"amp": "automatic mixed precision", "bf16": "bfloat16", "fp16": "float16"}
 
@@ -61,10 +79,17 @@ class CheckpointFacts:
             if self.line(group, name)
         )
 
+    def stored(self, *keys: str) -> Any:
+        """A value in the nested dictionaries of the state, None if there is none."""
+        value = self.state
+        for key in keys:
+            value = value.get(key) if isinstance(value, dict) else None
+        return value
+
     def embedding_rows(self) -> List[Any]:
         """Rows of the embeddings of encoder and decoder, None for adaptive embeddings."""
         names = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
-        tables = [self.state["model"].get(name) for name in names]
+        tables = map(self.state["model"].get, names)
         return [None if table is None or not table.dim() else table.size(0) for table in tables]
 
     def count_parameters(self) -> int:
@@ -77,34 +102,42 @@ class CheckpointFacts:
         }
         return sum(trained.values())
 
-    def model_fields(self) -> Dict[str, str]:
-        def model(description: str) -> str:
-            return self.described("model", description)
-
-        norms = model(STACKS.format("normalize_before"))
-        residual = model("{residual_attention}, in {residual_chains}")
-        chains = self.is_realformer and not residual.startswith("none")
-        tied = TIED.get(self.line("model", "share_decoder_input_output_embed"), NOT_RECORDED)
-        if self.option("model", "share_all_embeddings") is True:
-            tied = "one table for source, target and output"
+    def fields(self) -> Dict[str, str]:
+        lines = [line.split(": ") for line in DESCRIPTIONS.splitlines()]
+        found = {field: self.described(group, words) for field, group, words in lines}
+        for field, name in STACKS.items():
+            words = f"{{encoder_{name}}} in the encoder, {{decoder_{name}}} in the decoder"
+            found[field] = self.described("model", words)
+        norms = found["normalisation"].replace("False", "Post-LN").replace("True", "Pre-LN")
+        residual, on_cpus = found["residual_attention"], self.option("common", "cpu") is True
+        if not self.is_realformer:
+            found["sublayer_scaling"] = residual = "none"
+        if residual.startswith("none"):
+            residual = "none"
         return {
+            **found,
             "architecture": escape_markdown(self.architecture),
             "languages": escape_markdown(", ".join(self.language_pairs)),
-            "layers": model(STACKS.format("layers")),
-            "width": model(STACKS.format("embed_dim")),
-            "ffn": model(STACKS.format("ffn_embed_dim")),
-            "heads": model(STACKS.format("attention_heads")),
-            "normalisation": norms.replace("False", "Post-LN").replace("True", "Pre-LN"),
-            "residual_attention": re.sub(",(?! )", ", ", residual) if chains else "none",
-            "sublayer_scaling": model("{sublayer_scaling}") if self.is_realformer else "none",
-            "activation": model("{activation_fn}"),
-            "embeddings": tied,
+            "normalisation": norms,
+            "residual_attention": re.sub(",(?! )", ", ", residual),
+            "embeddings": self.embeddings(),
             "parameters": number(self.count_parameters()),
-            "longest": model(
-                "{max_source_positions} subwords of source, "
-                "{max_target_positions} subwords of target"
-            ),
+            "clipping": "none" if found["clipping"] == "0" else found["clipping"],
+            "learning_rate": listed(map(number, self.numbers("optimization", "lr"))),
+            "batch": self.batch(),
+            "processes": found["processes"] + ", on CPUs (--cpu)" * on_cpus,
+            "precision": self.precision(),
+            "seed": escape_markdown(self.option("common", "seed")),
+            "start": self.start(),
+            "average": self.average(),
+            **self.progress(found["best"]),
         }
+
+    def embeddings(self) -> str:
+        """Which of the model's three tables are one."""
+        if self.option("model", "share_all_embeddings") is True:
+            return "one table for source, target and output"
+        return TIED.get(self.line("model", "share_decoder_input_output_embed"), NOT_RECORDED)
 
     def batch(self) -> str:
         """The most tokens or sentences in an update, with their factors."""
@@ -112,11 +145,12 @@ class CheckpointFacts:
         limit, unit = (tokens, "tokens") if isinstance(tokens, int) else (sentences, "sentences")
         batches = self.numbers("optimization", "update_freq")
         world = self.option("distributed_training", "distributed_world_size")
-        factors, most = [limit, *batches, world], ""
-        if len(batches) == 1 and all(isinstance(x, int) for x in factors):
-            most = f" = at most {number(math.prod(factors))} {unit}"
         words = f"{number(limit)} {unit} x {listed(map(number, batches))} batches"
-        return f"{words} x {number(world)} processes{most}" if one_line(limit) else NOT_RECORDED
+        words += f" x {number(world)} processes"
+        factors = [limit, *batches, world]
+        if len(batches) == 1 and all(isinstance(x, int) for x in factors):
+            words += f" = at most {number(math.prod(factors))} {unit}"
+        return words if one_line(limit) else NOT_RECORDED
 
     def precision(self) -> str:
         for kind, words in PRECISIONS.items():
@@ -135,64 +169,29 @@ class CheckpointFacts:
 
     def average(self) -> str:
         """The files that the parameters are averaged from."""
-        files, weights = self.state.get(FILES), self.state.get(WEIGHTS)
-        if files is None:
+        if self.state.get(FILES) is None:
             return "no average"
-        if not are_all(files, str) or not (weights is None or are_all(weights, float)):
-            return NOT_RECORDED
+        files, weights = recorded_average(self.state) or ([], None)
         names = lines_about([base_name(name) for name in files[:MOST_FILES]], weights)
         more = f" and {len(files) - MOST_FILES} more" if len(files) > MOST_FILES else ""
-        return f"mean of {len(files)}: {', '.join(map(code_span, names))}{more}"
+        mean = f"mean of {len(files)}: {', '.join(map(code_span, names))}{more}"
+        return mean if files else NOT_RECORDED
 
-    def progress(self) -> Dict[str, str]:
-        """The progress of the training; for an average, that of its last file."""
+    def progress(self, metric: str) -> Dict[str, str]:
+        """The progress of the training by a metric; for an average, that of its last file."""
         history = self.state.get("optimizer_history") or [{}]
-        extra = self.state.get("extra_state") or {}
-        iterator = extra.get("train_iterator")
-        iterator = iterator if isinstance(iterator, dict) else {}
-        epoch, batches = iterator.get("epoch"), iterator.get("iterations_in_epoch")
+        epoch = self.stored("extra_state", "train_iterator", "epoch")
+        batches = self.stored("extra_state", "train_iterator", "iterations_in_epoch")
         epochs = NOT_RECORDED
         if isinstance(epoch, int) and isinstance(batches, int):
             rest = f" and {number(batches)} batches of the next" if batches else ""
             epochs = f"{number(epoch - 1)} whole ones{rest}"
-        seconds, best = extra.get("previous_training_time"), one_line(extra.get("best"))
+        seconds = self.stored("extra_state", "previous_training_time")
         timed = isinstance(seconds, (int, float)) and 0 <= seconds < CENTURY
-        metric = self.described("checkpoint", "{best_checkpoint_metric}")
+        best = self.stored("extra_state", "best")
         return {
             "updates": number(history[-1].get("num_updates")),
             "epochs": epochs,
             "time": f"{timedelta(seconds=round(seconds))} (h:mm:ss)" if timed else NOT_RECORDED,
-            "best": f"{escape_markdown(best)} ({metric})" if best else NOT_RECORDED,
-        }
-
-    def training_fields(self) -> Dict[str, str]:
-        say = self.described
-        processes = say("distributed_training", "{distributed_world_size}")
-        on_cpus = self.option("common", "cpu") is True
-        unclipped = self.line("optimization", "clip_norm") == "0"
-        return {
-            "optimizer": say(
-                "optimizer",
-                "{_name}, betas {adam_betas}, epsilon {adam_eps}, weight decay {weight_decay}",
-            ),
-            "clipping": "none" if unclipped else say("optimization", "{clip_norm}"),
-            "learning_rate": listed(map(number, self.numbers("optimization", "lr"))),
-            "schedule": say(
-                "lr_scheduler",
-                "{_name}, total updates {total_num_update}, power {power}, end {end_learning_rate}",
-            ),
-            "warmup": say("lr_scheduler", "{warmup_updates}"),
-            "batch": self.batch(),
-            "processes": processes + ", on CPUs (--cpu)" * on_cpus,
-            "loss": say("criterion", "{_name}, label smoothing {label_smoothing}"),
-            "dropout": say(
-                "model",
-                "{dropout} (residual), {attention_dropout} (attention), "
-                "{activation_dropout} (activation)",
-            ),
-            "precision": self.precision(),
-            "seed": escape_markdown(self.option("common", "seed")),
-            "start": self.start(),
-            "average": self.average(),
-            **self.progress(),
+            "best": f"{escape_markdown(best)} ({metric})" if one_line(best) else NOT_RECORDED,
         }

@@ -1,7 +1,6 @@
 """Facts in a prepared corpus, a log and scores, as fields of a model card."""
 
 import json
-import os
 import re
 from collections import Counter
 from pathlib import Path
@@ -22,14 +21,12 @@ INDEX = re.compile(rb"MMIDIDX\0\0.{9}(.{8})", re.S)
 
 def counts(path: Path) -> Tuple[Optional[int], Optional[int]]:
     """Numbers of sentences and subwords in a fairseq index ``.idx``, None for other files."""
-    if not path.is_file():
+    head = numpy.fromfile(path, "u1", 26).tobytes() if path.is_file() else b""
+    found = INDEX.match(head)
+    sentences = int.from_bytes(found[1], "little") if found else 0
+    if not found or path.stat().st_size < 26 + 4 * sentences:
         return None, None
-    with open(path, "rb") as file:
-        found = INDEX.match(file.read(26))
-        sentences = int.from_bytes(found[1], "little") if found else 0
-        if not found or os.fstat(file.fileno()).st_size < 26 + 4 * sentences:
-            return None, None
-        return sentences, int(numpy.fromfile(file, "<i4", sentences).sum(dtype="int64"))
+    return sentences, int(numpy.fromfile(path, "<i4", sentences, offset=26).sum(dtype="int64"))
 
 
 def count_lines(path: Path, without: str) -> int:
@@ -58,9 +55,6 @@ def data_facts(folder: Path, langs: List[str], entries: List[Optional[int]]) -> 
     Args:
         langs: source and target
         entries: sizes of the model's dictionaries, None if unknown
-
-    Raises:
-        UserError: a dictionary is missing, or is not that of the model
     """
     dictionaries = []
     for lang, expected in zip(langs, entries):
@@ -72,23 +66,15 @@ def data_facts(folder: Path, langs: List[str], entries: List[Optional[int]]) -> 
             model = f"the model of --checkpoint {expected}"
             raise UserError(f"--data {folder}: {name} has {size} entries, {model}")
         dictionaries.append(f"{number(size)} entries ({escape_markdown(lang)})")
-    bpe = NOT_RECORDED
+    found = {"dictionaries": listed(dictionaries), "splits": splits(folder, langs)}
     if (folder / "code").is_file():
         merges = number(count_lines(folder / "code", "^#version"))
-        bpe = f"byte pair encoding of subword-nmt, {merges} merges ({code_span('code')})"
-    return {
-        "dictionaries": listed(dictionaries),
-        "segmentation": bpe,
-        "splits": splits(folder, langs),
-    }
+        found["segmentation"] = f"byte pair encoding of subword-nmt, {merges} merges (`code`)"
+    return found
 
 
 def log_facts(path: str) -> Dict[str, str]:
-    """Speed, GPUs and validation from the log of fairseq-train.
-
-    Raises:
-        UserError: the file has none of them
-    """
+    """Speed, GPUs and validation from the log of fairseq-train."""
     lines = list(log_lines(path))
     curves, speeds, gpus = read_curves(lines), read_speeds(lines), read_gpus(lines)
     del curves["train"]
@@ -115,11 +101,7 @@ def measures(figures: Any) -> Dict[str, Any]:
 
 
 def score_facts(path: str) -> Dict[str, str]:
-    """Scores with their signatures, and a table of any scores by domain.
-
-    Raises:
-        UserError: the file does not have the scores of one system
-    """
+    """Scores with their signatures, and a table of any scores by domain."""
     try:
         figures = json.loads(Path(path).read_text("utf-8"))
     except (ValueError, RecursionError):  # also for a file that is not UTF-8

@@ -4,7 +4,6 @@ The decoder reads the reference (teacher forcing). Everything is measured in one
 """
 
 import csv
-import os
 import sys
 from pathlib import Path
 from typing import Dict, Iterator, Sequence, Tuple
@@ -15,16 +14,20 @@ from tqdm import tqdm
 
 from realformer_checkpoints.figures import check_matplotlib
 from realformer_runtime.atomic_output import atomic_output
-from realformer_runtime.command_line import ArgumentParser, UserError, flag, run_main
+from realformer_runtime.command_line import (
+    ArgumentParser,
+    UserError,
+    run_main,
+    whole_number_above_0,
+)
 
 from .attention_map import draw_sentence
 from .attention_plots import MEDIAN_BINS, draw_distributions
-from .attention_recorder import PLACES, AttentionRecorder
-from .attention_statistics import MEASURES, AttentionStatistics, HeadHistograms
-from .trained_model import load_model_and_split
+from .attention_recorder import PLACES, recorded_attention
+from .attention_statistics import MEASURES, AttentionStatistics
+from .trained_model import index, load_model_and_split
 
 PROGRAM = "analyze_attention.sh"
-TABLE = "attention.csv"
 COLUMNS = "measure attention layer head count mean lower_quartile median upper_quartile".split()
 
 
@@ -34,12 +37,11 @@ def batches_of(task, dataset, max_tokens: int) -> Sequence[Dict]:
     Raises:
         UserError: a sentence is longer than ``max_tokens``
     """
-    limits = (task.cfg.max_source_positions, task.cfg.max_target_positions)
     try:
         return task.get_batch_iterator(
             dataset,
             max_tokens=max_tokens,
-            max_positions=limits,
+            max_positions=(task.cfg.max_source_positions, task.cfg.max_target_positions),
             ignore_invalid_inputs=True,
             required_batch_size_multiple=1,  # the default of fairseq's forks drops the last batch
         ).next_epoch_itr(shuffle=False)
@@ -53,8 +55,6 @@ def measure(model, task, dataset, max_tokens: int) -> Tuple[AttentionStatistics,
 
     Args:
         model: in evaluation mode, on the device to compute on
-        task: the task of the model
-        max_tokens: most tokens of a batch, padding included
 
     Returns:
         the statistics and the number of sentences
@@ -68,7 +68,7 @@ def measure(model, task, dataset, max_tokens: int) -> Tuple[AttentionStatistics,
     def receive(attention: str, layer: int, probabilities: Tensor, attendable: Tensor) -> None:
         statistics.add(attention, layer, probabilities, attendable, queries[attention])
 
-    with AttentionRecorder(model, receive):
+    with recorded_attention(model, receive):
         for sample in tqdm(batches_of(task, dataset, max_tokens), unit="batch", disable=None):
             inputs = {name: value.to(device) for name, value in sample["net_input"].items()}
             source, target = inputs["src_tokens"], inputs["prev_output_tokens"]
@@ -83,13 +83,10 @@ def by_place(statistics: AttentionStatistics) -> Iterator[Tuple[str, str, Dict]]
     """Each measure and kind of attention that has histograms, with these by layer."""
     for name in MEASURES:
         for attention in PLACES:
-            layers: Dict[int, HeadHistograms] = {
-                layer: histograms
-                for (measured, kind, layer), histograms in statistics.histograms.items()
-                if (measured, kind) == (name, attention) and histograms.count()
-            }
+            found = statistics.histograms.get((name, attention), {}).items()
+            layers = {layer: histograms for layer, histograms in found if histograms.count()}
             if layers:
-                yield name, attention, dict(sorted(layers.items()))
+                yield name, attention, layers
 
 
 def write_table(statistics: AttentionStatistics, path: Path) -> None:
@@ -105,31 +102,20 @@ def write_table(statistics: AttentionStatistics, path: Path) -> None:
                     table.writerow([*place, *(f"{value:.6g}" for value in row)])
 
 
-def draw_pictures(statistics: AttentionStatistics, title: str, folder: Path) -> None:
-    for name, attention, layers in by_place(statistics):
-        if name in MEDIAN_BINS:
-            with atomic_output(folder / f"{name}-{attention}.png") as temporary:
-                draw_distributions(name, attention, layers, title, temporary)
-
-
-def parse_args(argv: Sequence[str]):
+def parse_args():
     parser = ArgumentParser(prog=PROGRAM, description=__doc__.splitlines()[0])
     add = parser.add_argument
     add("--checkpoint", required=True, metavar="FILE", help="a realformer or a transformer")
     add("--data", required=True, metavar="DIR", help="what fairseq-preprocess wrote")
     add("--out", required=True, metavar="DIR", help="where table and pictures go")
     add("--gen-subset", default="test", metavar="NAME", help="split of --data")
-    add("--max-tokens", type=int, default=2000, metavar="N", help="tokens in a batch")
-    add("--sentence", type=int, metavar="N", help="only draw the attention of this sentence")
-    add("--layer", type=int, metavar="N", help="with --sentence; default: the top layer")
+    add("--max-tokens", type=whole_number_above_0, default=2000, metavar="N", help="of a batch")
+    add("--sentence", type=index, metavar="N", help="only draw the attention of this sentence")
+    add("--layer", type=index, metavar="N", help="with --sentence; default: the top layer")
     add("--title", default="", metavar="TEXT", help="above the pictures")
     add("--no-pictures", action="store_true", help="only the table")
     add("--cpu", action="store_true", help="even if there is a GPU")
-    args = parser.parse_args(argv)
-    for name, least in (("max_tokens", 1), ("sentence", 0), ("layer", 0)):
-        value = getattr(args, name)
-        if value is not None and value < least:
-            raise UserError(f"{flag(name)}: '{value}' is not a whole number from {least} on")
+    args = parser.parse_args()
     if args.layer is not None and args.sentence is None:
         raise UserError("--layer needs --sentence")
     if args.no_pictures and args.sentence is not None:
@@ -140,23 +126,24 @@ def parse_args(argv: Sequence[str]):
 
 
 def main() -> None:
-    args = parse_args(sys.argv[1:])
+    args = parse_args()
     model, task, dataset = load_model_and_split(args.checkpoint, args.data, args.gen_subset)
     if torch.cuda.is_available() and not args.cpu:
         model.cuda()
-    os.makedirs(args.out, exist_ok=True)
+    folder = Path(args.out)
+    folder.mkdir(parents=True, exist_ok=True)
     if args.sentence is not None:
-        folder = Path(args.out)
-        draw_sentence(model, task, dataset, args.sentence, args.layer, args.title, folder)
-        return
+        return draw_sentence(model, task, dataset, args.sentence, args.layer, args.title, folder)
     try:
         statistics, sentences = measure(model, task, dataset, args.max_tokens)
     except FloatingPointError as error:
         raise UserError(f"--checkpoint {args.checkpoint}: {error}; did it diverge?") from None
     print(f"{PROGRAM}: {sentences} of {len(dataset)} sentences", file=sys.stderr)
-    write_table(statistics, Path(args.out) / TABLE)
-    if not args.no_pictures:
-        draw_pictures(statistics, args.title, Path(args.out))
+    write_table(statistics, folder / "attention.csv")
+    for name, attention, layers in by_place(statistics):
+        if name in MEDIAN_BINS and not args.no_pictures:
+            picture = folder / f"{name}-{attention}.png"
+            draw_distributions(name, attention, layers, args.title, picture)
 
 
 if __name__ == "__main__":

@@ -7,10 +7,9 @@ import torch
 from torch import Tensor
 
 from realformer_checkpoints.figures import heading, new_figure, plain, save
-from realformer_runtime.atomic_output import atomic_output
 from realformer_runtime.command_line import UserError
 
-from .attention_recorder import PLACES, AttentionRecorder
+from .attention_recorder import PLACES, recorded_attention
 
 # Inches.
 CELL, LARGEST_MAP = 0.2, 9.0  # of one token, and of a whole map
@@ -22,19 +21,14 @@ Names = Tuple[List[str], List[str]]
 
 
 def check_sentence(dataset, number: int) -> None:
-    """Refuse a ``--sentence`` that the data set does not have; raises ``UserError``."""
+    """Refuse a ``--sentence`` that the data set does not have."""
     if number >= len(dataset):
         raise UserError(f"--sentence {number}: there are 0 to {len(dataset) - 1}")
 
 
 @torch.no_grad()
 def attention_of_sentence(model, dataset, number: int) -> Dict[Tuple[str, int], Tensor]:
-    """Probabilities ``(heads, T, S)`` for each kind of attention and layer.
-
-    Args:
-        model: in evaluation mode
-        number: index of the sentence pair, from 0
-    """
+    """Probabilities ``(heads, T, S)`` for each kind of attention and layer, in one pair."""
     found: Dict[Tuple[str, int], Tensor] = {}
 
     def receive(attention: str, layer: int, probabilities: Tensor, attendable: Tensor) -> None:
@@ -42,7 +36,7 @@ def attention_of_sentence(model, dataset, number: int) -> Dict[Tuple[str, int], 
 
     inputs = dataset.collater([dataset[number]])["net_input"]
     device = next(model.parameters()).device
-    with AttentionRecorder(model, receive):
+    with recorded_attention(model, receive):
         model(**{name: value.to(device) for name, value in inputs.items()}, features_only=True)
     return found
 
@@ -54,20 +48,17 @@ def tokens_of_sentence(task, dataset, number: int) -> Dict[str, Names]:
     its position reads in self-attention.
     """
     sample = dataset.collater([dataset[number]])
-    source, previous = sample["net_input"]["src_tokens"], sample["net_input"]["prev_output_tokens"]
-    read = [task.source_dictionary[token] for token in source[0].tolist()]
-    written = [task.target_dictionary[token] for token in previous[0].tolist()]
-    predicted = [task.target_dictionary[token] for token in sample["target"][0].tolist()]
+    source, target = task.source_dictionary, task.target_dictionary
+    read = [source[token] for token in sample["net_input"]["src_tokens"][0]]
+    written = [target[token] for token in sample["net_input"]["prev_output_tokens"][0]]
+    predicted = [target[token] for token in sample["target"][0]]
     return {"encoder": (read, read), "decoder": (written, written), "cross": (predicted, read)}
 
 
 def names_of_map(names: Dict[str, Names], attention: str, keys: int) -> Names:
-    """The tokens of queries and keys in one map.
+    """The tokens of queries and keys in one map, of ``names`` from ``tokens_of_sentence``.
 
-    Args:
-        names: result of ``tokens_of_sentence``
-        keys: number of keys in the map; with ``--cross-self-attention`` the keys of the encoder
-            precede those of the decoder
+    With ``--cross-self-attention`` the keys of the encoder precede those of the decoder.
     """
     queries, own = names[attention]
     return queries, own if len(own) == keys else names["encoder"][1] + own
@@ -81,9 +72,6 @@ def draw_sentence(
     Args:
         layer: from 0; None for the top layer of each stack
         title: of the pictures; if empty, the number of the sentence
-
-    Raises:
-        UserError: no such sentence or layer
     """
     check_sentence(dataset, number)
     found = attention_of_sentence(model, dataset, number)
@@ -93,14 +81,12 @@ def draw_sentence(
     for attention in PLACES:
         layers = [other for kind, other in found if kind == attention]
         chosen = max(layers, default=-1) if layer is None else layer
-        if chosen not in layers:
-            continue
-        probabilities = found[attention, chosen]
-        queries, keys = names_of_map(names, attention, probabilities.size(-1))
-        above = heading(f"{title or f'sentence {number}'}, layer {chosen}", attention)
-        picture = folder / f"sentence-{number}-{attention}-layer-{chosen}.png"
-        with atomic_output(picture) as temporary:
-            draw_maps(probabilities, queries, keys, above, temporary)
+        if chosen in layers:
+            probabilities = found[attention, chosen]
+            tokens = names_of_map(names, attention, probabilities.size(-1))
+            above = heading(f"{title or f'sentence {number}'}, layer {chosen}", attention)
+            picture = folder / f"sentence-{number}-{attention}-layer-{chosen}.png"
+            draw_maps(probabilities, *tokens, above, picture)
 
 
 def draw_maps(
@@ -111,7 +97,6 @@ def draw_maps(
     Args:
         probabilities: ``(heads, T, S)``
         queries, keys: the T and S tokens; queries go down, keys go right
-        output: PNG file
     """
     heads = len(probabilities)
     columns = min(heads, 2 if heads <= FEW_MAPS else 4)
@@ -120,7 +105,7 @@ def draw_maps(
     map_width, map_height = cell * len(keys), cell * len(queries)
     width = max(columns * (map_width + MARGIN) + 1, 5.0)
     height = rows * (map_height + MARGIN) + TOP
-    figure = new_figure(figsize=(width, height))
+    figure = new_figure(width, height)
 
     def axes_at(left: float, top: float, wide: float, high: float):
         box = left / width, 1 - (top + high) / height, wide / width, high / height

@@ -8,12 +8,11 @@ import itertools
 from pathlib import Path
 from typing import Dict, NamedTuple, Sequence, Tuple
 
-import torch
-from torch import Tensor
+import numpy
 
 from realformer_checkpoints.figures import heading, new_figure, save
 
-from .attention_statistics import LN_2, MEASURES, HeadHistograms
+from .attention_statistics import BINS, LN_2, MEASURES, HeadHistograms
 
 COLOURS = ("#3b6fb6", "#e3b23c", "#c0392b")  # from the lowest medians to the highest
 SHAPE_BINS = 64  # vertical resolution of a violin
@@ -45,29 +44,24 @@ MEDIAN_BINS = {
 }
 
 
-def violin_shapes(histograms: HeadHistograms, top: float) -> Tuple[Tensor, Tensor]:
-    """Outlines of the heads' distributions.
-
-    Args:
-        top: values above it are left out
+def violin_shapes(histograms: HeadHistograms, top: float) -> Tuple[numpy.ndarray, numpy.ndarray]:
+    """Outlines of the heads' distributions, without values above ``top``.
 
     Returns:
         centres of the bins ``(SHAPE_BINS,)``; half widths ``(heads, SHAPE_BINS)``, at most 0.45
     """
-    counts = histograms.counts.cpu().double()
-    centres = (torch.arange(counts.size(1)) + 0.5) * (histograms.upper / counts.size(1))
-    places = (centres * (SHAPE_BINS / top)).long()
-    shown = places < SHAPE_BINS
-    shape = torch.zeros(len(counts), SHAPE_BINS, dtype=torch.double)
-    shape.index_add_(1, places[shown], counts[:, shown])
-    widest = shape.max(dim=1, keepdim=True).values.clamp(min=1)
-    return (torch.arange(SHAPE_BINS) + 0.5) * (top / SHAPE_BINS), 0.45 * shape / widest
+    counts = histograms.counts.cpu().numpy()
+    values = (numpy.arange(counts.shape[1]) + 0.5) * (histograms.upper / counts.shape[1])
+    parts = [numpy.histogram(values, SHAPE_BINS, (0, top), weights=row)[0] for row in counts]
+    shapes = numpy.array(parts)
+    widest = shapes.max(axis=1, keepdims=True).clip(min=1)
+    return (numpy.arange(SHAPE_BINS) + 0.5) * (top / SHAPE_BINS), 0.45 * shapes / widest
 
 
 def highest_value(layers: Sequence[HeadHistograms]) -> float:
     """Upper edge of the highest bin that is not empty."""
-    counts = torch.stack([histograms.counts.sum(dim=0) for histograms in layers]).sum(dim=0)
-    return (int(counts.nonzero().max()) + 1) * layers[0].upper / len(counts)
+    highest = max(int(histograms.counts.nonzero()[:, 1].max()) for histograms in layers)
+    return (highest + 1) * layers[0].upper / BINS
 
 
 def draw_layer(axes, histograms: HeadHistograms, bins: MedianBins, top: float) -> None:
@@ -76,9 +70,8 @@ def draw_layer(axes, histograms: HeadHistograms, bins: MedianBins, top: float) -
     centres, widths = violin_shapes(histograms, top)
     order = sorted(range(len(medians)), key=medians.__getitem__)
     for place, head in enumerate(order):
-        colour, width = bins.colour(medians[head]), widths[head].numpy()
-        left, right = place - width, place + width
-        axes.fill_betweenx(centres.numpy(), left, right, color=colour, linewidth=0.5)
+        colour, left, right = bins.colour(medians[head]), place - widths[head], place + widths[head]
+        axes.fill_betweenx(centres, left, right, color=colour, linewidth=0.5)
         axes.hlines(medians[head], place - 0.2, place + 0.2, color="black", linewidth=1)
     for edge in (bins.low, bins.high):
         if edge < top:
@@ -91,14 +84,11 @@ def draw_layer(axes, histograms: HeadHistograms, bins: MedianBins, top: float) -
 def draw_distributions(
     measure: str, attention: str, layers: Dict[int, HeadHistograms], title: str, output: Path
 ) -> None:
-    """Draw a picture of one measure for one kind of attention.
+    """Draw a measure of ``MEDIAN_BINS`` for one kind of attention, as a PNG file.
 
     Args:
-        measure: one of ``MEDIAN_BINS``
-        attention: one of ``TITLES``
         layers: distributions by layer, from 0 at the bottom
         title: precedes the kind of attention in the heading
-        output: PNG file
     """
     bins, heads = MEDIAN_BINS[measure], len(next(iter(layers.values())).counts)
     top = LN_2 if measure == "jsd" else highest_value(list(layers.values()))
@@ -106,7 +96,7 @@ def draw_distributions(
     rows = -(-len(layers) // columns)
     row = max(ROW_HEIGHT, min(2 * ROW_HEIGHT, FEW_ROWS_HEIGHT / rows))
     width, height = columns * max(6.0, HEAD_WIDTH * heads + 1), row * rows + TOP + BOTTOM
-    figure = new_figure(figsize=(width, height))
+    figure = new_figure(width, height)
     panels = figure.subplots(rows, columns, squeeze=False)
     places = panels[::-1].T.flat  # up each column, from the left one to the right
     for axes, layer in itertools.zip_longest(places, sorted(layers)):
@@ -117,7 +107,7 @@ def draw_distributions(
         axes.set_ylabel(f"layer {layer}", fontsize=8)
     for axes in panels[-1]:
         axes.set_xlabel("heads, in the order of their medians", fontsize=8)
-    add_heading(figure, f"{heading(title, attention)}\n{MEASURES[measure].label}", bins)
+    add_heading(figure, f"{heading(title, attention)}\n{MEASURES[measure][0]}", bins)
     edges = LEFT / width, BOTTOM / height, 1 - RIGHT / width, 1 - TOP / height
     figure.subplots_adjust(*edges, wspace=0.15, hspace=0.2)
     save(figure, output)
@@ -129,12 +119,6 @@ def add_heading(figure, text: str, bins: MedianBins) -> None:
 
     inch = 1 / figure.get_figheight()
     figure.suptitle(text, fontsize=9, y=1 - 0.08 * inch)
-    figure.legend(
-        [Patch(color=colour) for colour in COLOURS],
-        bins.names,
-        loc="upper center",
-        bbox_to_anchor=(0.5, 1 - 0.42 * inch),
-        ncol=3,
-        fontsize=7,
-        frameon=False,
-    )
+    place = dict(loc="upper center", bbox_to_anchor=(0.5, 1 - 0.42 * inch), ncol=3)
+    patches = [Patch(color=colour) for colour in COLOURS]
+    figure.legend(patches, bins.names, **place, fontsize=7, frameon=False)

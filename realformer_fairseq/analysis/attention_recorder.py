@@ -5,7 +5,8 @@ layer must have the call signature of fairseq's ``MultiheadAttention``.
 """
 
 import inspect
-from typing import Callable, Iterator, List, NamedTuple, Optional, Tuple
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import Callable, Iterable, Iterator, NamedTuple, Optional
 
 import torch
 from torch import Tensor, nn
@@ -41,84 +42,69 @@ def attention_modules(model: nn.Module) -> Iterator[Place]:
 
 
 def attendable_keys(
-    shape: Tuple[int, int, int],
-    attn_mask: Optional[Tensor],
-    key_padding_mask: Optional[Tensor],
-    device: torch.device,
+    probabilities: Tensor, attn_mask: Optional[Tensor], key_padding_mask: Optional[Tensor]
 ) -> Tensor:
     """Whether each query may attend to each key, ``(B, T, S)``.
 
     Args:
-        shape: ``(B, T, S)``
+        probabilities: ``(heads, B, T, S)``
         attn_mask: ``(T, S)``, additive, or true where attention is not allowed
         key_padding_mask: ``(B, S)``, true (or non-zero) at padding
     """
-    attendable = torch.ones(shape, dtype=torch.bool, device=device)
+    attendable = torch.ones_like(probabilities[0], dtype=torch.bool)
     if attn_mask is not None:
         masked = attn_mask if attn_mask.dtype == torch.bool else attn_mask <= MASKED
-        attendable &= ~masked.to(device)
+        attendable &= ~masked.to(attendable.device)
     if key_padding_mask is not None:
         attendable &= ~key_padding_mask.to(torch.bool).unsqueeze(1)
     return attendable
 
 
-class AttentionRecorder:
+def ask_for_heads(module, args, kwargs):
+    """Forward pre-hook that requests the probabilities of each head."""
+    return args, {**kwargs, "need_weights": True, "need_head_weights": True}
+
+
+@contextmanager
+def hooked(places: Iterable[Place], hook: Callable[..., None]) -> Iterator[None]:
+    """A context in which attentions return the probabilities of each head.
+
+    Args:
+        hook: called after each attention with its place, arguments by position and by name, output
+    """
+    with ExitStack() as stack:
+        for place in places:
+            module = place.module
+            # With this check fairseq's attention may call torch's, which returns only the mean over
+            # the heads. Without the check it computes the same result itself.
+            stack.callback(setattr, module, "skip_embed_dim_check", module.skip_embed_dim_check)
+            module.skip_embed_dim_check = True
+
+            def call(module, args, kwargs, output, place=place) -> None:
+                hook(place, args, kwargs, output)
+
+            stack.enter_context(module.register_forward_pre_hook(ask_for_heads, with_kwargs=True))
+            stack.enter_context(module.register_forward_hook(call, with_kwargs=True))
+        yield
+
+
+def recorded_attention(model: nn.Module, receive: Receiver) -> AbstractContextManager:
     """A context in which a function receives each attention that a model computes.
 
     Args:
-        model: an encoder-decoder model in evaluation mode
         receive: called with kind of attention, layer, probabilities ``(heads, B, T, S)`` and the
             attendable keys ``(B, T, S)``; in each stack from the bottom to the top
 
     Raises:
         UserError: an attention does not return its probabilities
     """
+    places = list(attention_modules(model))
+    if any(getattr(place.module, "use_xformers", False) for place in places):
+        raise UserError("the model has xFormers attention, which hands no probabilities out")
 
-    def __init__(self, model: nn.Module, receive: Receiver):
-        self.places = list(attention_modules(model))
-        if any(getattr(place.module, "use_xformers", False) for place in self.places):
-            raise UserError("the model has xFormers attention, which hands no probabilities out")
-        self.receive = receive
-        self.handles: List = []
-        self.settings: List[bool] = []
+    def hook(place, args, kwargs, output) -> None:
+        given = inspect.signature(place.module.forward).bind(*args, **kwargs).arguments
+        masks = given.get("attn_mask"), given.get("key_padding_mask")
+        receive(place.attention, place.layer, output[1], attendable_keys(output[1], *masks))
 
-    def __enter__(self) -> "AttentionRecorder":
-        for place in self.places:
-            module = place.module
-            # With this check fairseq's attention may call torch's, which returns only the mean over
-            # the heads. Without the check it computes the same result itself.
-            self.settings.append(module.skip_embed_dim_check)
-            module.skip_embed_dim_check = True
-            self.handles += [
-                module.register_forward_pre_hook(ask_for_heads, with_kwargs=True),
-                module.register_forward_hook(self._hook(place), with_kwargs=True),
-            ]
-        return self
-
-    def __exit__(self, *error) -> None:
-        for handle in self.handles:
-            handle.remove()
-        for place, setting in zip(self.places, self.settings):
-            place.module.skip_embed_dim_check = setting
-        self.handles, self.settings = [], []
-
-    def _hook(self, place: Place):
-        signature = inspect.signature(place.module.forward)
-
-        def hook(module, args, kwargs, output) -> None:
-            probabilities = output[1]
-            given = signature.bind(*args, **kwargs).arguments
-            attendable = attendable_keys(
-                tuple(probabilities.shape[1:]),
-                given.get("attn_mask"),
-                given.get("key_padding_mask"),
-                probabilities.device,
-            )
-            self.receive(place.attention, place.layer, probabilities, attendable)
-
-        return hook
-
-
-def ask_for_heads(module, args, kwargs):
-    """Forward pre-hook that requests the probabilities of each head."""
-    return args, {**kwargs, "need_weights": True, "need_head_weights": True}
+    return hooked(places, hook)

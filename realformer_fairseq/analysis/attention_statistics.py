@@ -9,57 +9,38 @@ not on the text: 96 kB for each head, 66 MB for 60-12 layers of 8 heads.
 """
 
 import math
-from typing import Dict, NamedTuple, Tuple
+from typing import Dict, Tuple
 
 import torch
 from torch import Tensor
 
 LN_2 = math.log(2)
-BINS = 2048
-
-
-class AttentionMeasure(NamedTuple):
-    """A measure of each distribution. Its histogram ends at ``upper`` and has ``BINS`` bins."""
-
-    label: str
-    upper: float
-
-
+BINS = 2048  # of each histogram
+# Label, and end of the histogram.
 MEASURES = {
     # For up to 4,096 keys. Higher entropies fall into the last bin, but the mean stays exact.
-    "entropy": AttentionMeasure("entropy, nats", math.log(4096)),
-    "normalised_entropy": AttentionMeasure("entropy / ln(number of keys)", 1.0),
-    "jsd": AttentionMeasure("Jensen-Shannon divergence from the layer below, nats", LN_2),
+    "entropy": ("entropy, nats", math.log(4096)),
+    "normalised_entropy": ("entropy / ln(number of keys)", 1.0),
+    "jsd": ("Jensen-Shannon divergence from the layer below, nats", LN_2),
 }
 
 
 def entropy(probabilities: Tensor) -> Tensor:
-    """Entropy in nats: 0 for a one-hot distribution, ln n for a uniform one over n keys.
+    """Entropy in nats of probabilities ``(..., S)``, which are zero at masked keys.
 
-    Args:
-        probabilities: ``(..., S)``, zero at masked keys
+    It is 0 for a one-hot distribution, and ln n for a uniform one over n keys.
     """
     return torch.special.entr(probabilities).sum(dim=-1)
 
 
 def jensen_shannon_divergence(p: Tensor, q: Tensor) -> Tensor:
-    """Jensen-Shannon divergence in nats: 0 for equal distributions, ln 2 for disjoint ones.
-
-    Args:
-        p, q: probabilities ``(..., S)``
-    """
+    """Jensen-Shannon divergence in nats: 0 for equal distributions, ln 2 for disjoint ones."""
     divergence = entropy((p + q) / 2) - (entropy(p) + entropy(q)) / 2
     return divergence.clamp(0, LN_2)  # rounding can exceed these bounds
 
 
 class HeadHistograms:
-    """Histograms of one measure, one for each head of a layer.
-
-    Args:
-        heads: number of heads
-        upper: end of the histogram, which starts at 0
-        device: of the values that will be added
-    """
+    """Histograms of one measure, from 0 to ``upper``, one for each head of a layer."""
 
     def __init__(self, heads: int, upper: float, device="cpu"):
         self.upper = upper
@@ -97,21 +78,16 @@ class HeadHistograms:
 class AttentionStatistics:
     """Every measure of every attention of a model, collected batch by batch.
 
-    ``histograms`` has a ``HeadHistograms`` for each (measure, attention, layer). The layer of a
-    divergence is the upper of the two layers.
+    ``histograms`` has those of each layer for each (measure, attention). The layer of a divergence
+    is the upper of the two layers.
     """
 
     def __init__(self):
-        self.histograms: Dict[Tuple[str, str, int], HeadHistograms] = {}
+        self.histograms: Dict[Tuple[str, str], Dict[int, HeadHistograms]] = {}
         self._below: Dict[str, Tuple[int, Tensor]] = {}
 
     def add(
-        self,
-        attention: str,
-        layer: int,
-        probabilities: Tensor,
-        attendable: Tensor,
-        queries: Tensor,
+        self, attention: str, layer: int, probabilities: Tensor, attendable: Tensor, queries: Tensor
     ) -> None:
         """Add one attention of one batch. Layers must come from the bottom to the top.
 
@@ -119,8 +95,6 @@ class AttentionStatistics:
         the first target position in decoder self-attention.
 
         Args:
-            attention: the kind of attention
-            layer: from 0 at the bottom
             probabilities: ``(heads, B, T, S)``; values at masked positions are ignored
             attendable: whether a query may attend to a key, ``(B, T, S)``
             queries: false at padding, ``(B, T)``
@@ -134,16 +108,13 @@ class AttentionStatistics:
         if not p.isfinite().all():
             raise FloatingPointError(f"{attention} attention of layer {layer} is not finite")
         in_nats = entropy(p)
-        self._count("entropy", attention, layer, in_nats)
-        self._count("normalised_entropy", attention, layer, in_nats / keys[chosen].log())
+        values = {"entropy": in_nats, "normalised_entropy": in_nats / keys[chosen].log()}
         below, p_below = self._below.get(attention, (-1, p))
         if layer > 0 and below == layer - 1:
-            self._count("jsd", attention, layer, jensen_shannon_divergence(p_below, p))
+            values["jsd"] = jensen_shannon_divergence(p_below, p)
         self._below[attention] = layer, p
-
-    def _count(self, measure: str, attention: str, layer: int, values: Tensor) -> None:
-        place = measure, attention, layer
-        if place not in self.histograms:
-            upper = MEASURES[measure].upper
-            self.histograms[place] = HeadHistograms(len(values), upper, values.device)
-        self.histograms[place].add(values)
+        for measure, numbers in values.items():
+            layers = self.histograms.setdefault((measure, attention), {})
+            if layer not in layers:
+                layers[layer] = HeadHistograms(len(p), MEASURES[measure][1], p.device)
+            layers[layer].add(numbers)

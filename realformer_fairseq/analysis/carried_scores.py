@@ -8,7 +8,7 @@ from torch import Tensor
 from realformer_runtime.command_line import UserError
 
 from ..modules.residual_scores import chain_weights
-from .attention_recorder import ask_for_heads, attention_modules
+from .attention_recorder import attention_modules, hooked
 
 
 class LayerScores(NamedTuple):
@@ -29,11 +29,6 @@ class LayerScores(NamedTuple):
 def scores_by_layer(model, dataset, number: int, attention: str, head: int) -> List[LayerScores]:
     """The scores of one head for one sentence pair, from the bottom to the top layer.
 
-    Args:
-        model: a realformer in evaluation mode
-        number: index of the sentence pair, from 0
-        attention: ``encoder``, ``decoder`` or ``cross``
-
     Raises:
         UserError: this attention carries no scores from layer to layer, or has no such head
     """
@@ -41,13 +36,12 @@ def scores_by_layer(model, dataset, number: int, attention: str, head: int) -> L
     kinds = {getattr(place.module, "residual_attention", "none") for place in places}
     if not places or kinds == {"none"}:
         raise UserError(f"--attention {attention}: this model carries no scores there")
-    heads = places[0].module.num_heads
-    if head >= heads:
-        raise UserError(f"--head {head}: there are 0 to {heads - 1}")
+    if head >= places[0].module.num_heads:
+        raise UserError(f"--head {head}: there are 0 to {places[0].module.num_heads - 1}")
     (kind,) = kinds
     found: List[LayerScores] = []
 
-    def hook(module, args, kwargs, output) -> None:
+    def hook(place, args, kwargs, output) -> None:
         _, probabilities, scores = output
         previous = kwargs.get("previous_scores")
         carry, weight = chain_weights(kind, len(found))
@@ -56,14 +50,6 @@ def scores_by_layer(model, dataset, number: int, attention: str, head: int) -> L
         fresh = own if carried is None else (own - carry * carried) / weight
         found.append(LayerScores(fresh, carried, own, probabilities[head, 0], carry, weight))
 
-    handles = []
-    for place in places:
-        handles.append(place.module.register_forward_pre_hook(ask_for_heads, with_kwargs=True))
-        handles.append(place.module.register_forward_hook(hook, with_kwargs=True))
-    try:
-        inputs = dataset.collater([dataset[number]])["net_input"]
-        model(**inputs, features_only=True)
-    finally:
-        for handle in handles:
-            handle.remove()
+    with hooked(places, hook):
+        model(**dataset.collater([dataset[number]])["net_input"], features_only=True)
     return found

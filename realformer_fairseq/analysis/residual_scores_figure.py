@@ -1,19 +1,17 @@
 """What residual attention is, drawn from a trained model: scores of one head, layer by layer."""
 
-import sys
 from typing import List, Optional, Sequence, Tuple
 
 import torch
 from torch import Tensor
 
 from realformer_checkpoints.figures import TITLES, check_matplotlib, new_figure, plain, save
-from realformer_runtime.atomic_output import atomic_output
-from realformer_runtime.command_line import ArgumentParser, UserError, flag, run_main
+from realformer_runtime.command_line import ArgumentParser, run_main
 
 from .attention_map import check_sentence, names_of_map, tokens_of_sentence
 from .attention_recorder import PLACES
 from .carried_scores import LayerScores, scores_by_layer
-from .trained_model import load_model_and_split
+from .trained_model import index, load_model_and_split
 
 PROGRAM = "draw_residual_attention.sh"
 # Inches.
@@ -46,25 +44,14 @@ def draw_scores(
     Args:
         layers: from the bottom to the top
         queries, keys: the T and S tokens; queries go down, keys go right
-        output: PNG file
     """
     map_width, map_height = CELL * len(keys), CELL * len(queries)
     width = LEFT + 4 * map_width + 3 * GAP + RIGHT
     height = TOP + len(layers) * map_height + (len(layers) - 1) * ROW_GAP + BOTTOM
-    figure = new_figure(figsize=(width, height))
-    maps = figure.subplots(
-        len(layers),
-        len(SIGNS) + 1,
-        squeeze=False,
-        gridspec_kw=dict(
-            left=LEFT / width,
-            right=1 - RIGHT / width,
-            bottom=BOTTOM / height,
-            top=1 - TOP / height,
-            wspace=GAP / map_width,
-            hspace=ROW_GAP / map_height,
-        ),
-    )[::-1]
+    figure = new_figure(width, height)
+    maps = figure.subplots(len(layers), len(SIGNS) + 1, squeeze=False)[::-1]
+    edges = LEFT / width, BOTTOM / height, 1 - RIGHT / width, 1 - TOP / height
+    figure.subplots_adjust(*edges, wspace=GAP / map_width, hspace=ROW_GAP / map_height)
     scores = [part for layer in layers for _, part in parts_of(layer)[:-1] if part is not None]
     extreme = max(float(part.abs().max()) for part in scores)
     for number, (row, layer) in enumerate(zip(maps, layers)):
@@ -81,80 +68,49 @@ def draw_scores(
 
 def draw_row(row, layer: LayerScores, extreme: float) -> None:
     """Draw the maps of a layer. Scores above 0 are red and those below 0 blue, to ``extreme``."""
-    for column, (caption, part) in enumerate(parts_of(layer)):
-        axes = row[column]
+    for column, (axes, (caption, part)) in enumerate(zip(row, parts_of(layer))):
         axes.set(xticks=[], yticks=[])
         axes.tick_params(length=0, pad=1)
+        colours = dict(cmap="RdBu_r", vmin=-extreme, vmax=extreme)
         if part is None:
-            shape = layer.scores.shape
-            axes.imshow(torch.zeros(shape), aspect="auto", cmap="RdBu_r", vmin=-1, vmax=1)
-            caption = "nothing below"
+            part, caption = torch.zeros_like(layer.scores), "nothing below"
         elif column == len(SIGNS):
-            axes.imshow(part, aspect="auto", cmap="Greys", vmin=0, vmax=1)
-        else:
-            axes.imshow(part, aspect="auto", cmap="RdBu_r", vmin=-extreme, vmax=extreme)
+            colours = dict(cmap="Greys", vmin=0, vmax=1)
+        axes.imshow(part, aspect="auto", **colours)
         axes.set_title(caption, fontsize=8, pad=3)
+    half_gap = dict(xytext=(GAP * 72 / 2, 0), textcoords="offset points")
+    style = dict(ha="center", va="center", fontsize=14, annotation_clip=False)
     for axes, sign in zip(row, SIGNS):
-        axes.annotate(
-            sign,
-            (1, 0.5),
-            xycoords="axes fraction",
-            xytext=(GAP * 72 / 2, 0),
-            textcoords="offset points",
-            ha="center",
-            va="center",
-            fontsize=14,
-            annotation_clip=False,
-        )
+        axes.annotate(sign, (1, 0.5), xycoords="axes fraction", **half_gap, **style)
 
 
 def draw_arrow(figure, below, above, map_height: float) -> None:
     """Draw an arrow from the scores of a layer to the row above, which takes these scores."""
     from matplotlib.patches import ConnectionPatch
 
-    figure.add_artist(
-        ConnectionPatch(
-            (0.5, 1 + CAPTION / map_height),
-            (0.5, -0.05),
-            "axes fraction",
-            "axes fraction",
-            axesA=below,
-            axesB=above,
-            arrowstyle="-|>",
-            color="#c0392b",
-            linewidth=1.5,
-        )
-    )
+    ends = (0.5, 1 + CAPTION / map_height), (0.5, -0.05), "axes fraction", "axes fraction"
+    style = dict(arrowstyle="-|>", color="#c0392b", linewidth=1.5)
+    figure.add_artist(ConnectionPatch(*ends, axesA=below, axesB=above, **style))
 
 
-def parse_args(argv: Sequence[str]):
+def main() -> None:
     parser = ArgumentParser(prog=PROGRAM, description=__doc__.splitlines()[0])
     add = parser.add_argument
     add("--checkpoint", required=True, metavar="FILE", help="a realformer with residual scores")
     add("--data", required=True, metavar="DIR", help="what fairseq-preprocess wrote")
     add("--output", required=True, metavar="FILE", help="PNG file")
     add("--gen-subset", default="test", metavar="NAME", help="split of --data")
-    add("--sentence", type=int, default=0, metavar="N", help="which one, from 0")
+    add("--sentence", type=index, default=0, metavar="N", help="which one, from 0")
     add("--attention", default="cross", choices=PLACES, help="which attention")
-    add("--head", type=int, default=0, metavar="N", help="which head, from 0")
-    args = parser.parse_args(argv)
-    for name in ("sentence", "head"):
-        if getattr(args, name) < 0:
-            raise UserError(f"{flag(name)}: '{getattr(args, name)}' is not a whole number")
-    return args
-
-
-def main() -> None:
-    args = parse_args(sys.argv[1:])
+    add("--head", type=index, default=0, metavar="N", help="which head, from 0")
+    args = parser.parse_args()
     check_matplotlib()
     model, task, dataset = load_model_and_split(args.checkpoint, args.data, args.gen_subset)
     check_sentence(dataset, args.sentence)
     layers = scores_by_layer(model, dataset, args.sentence, args.attention, args.head)
     names = tokens_of_sentence(task, dataset, args.sentence)
-    queries, keys = names_of_map(names, args.attention, layers[0].scores.size(-1))
-    title = f"{TITLES[args.attention]}, head {args.head}"
-    with atomic_output(args.output) as temporary:
-        draw_scores(layers, queries, keys, title, temporary)
+    tokens = names_of_map(names, args.attention, layers[0].scores.size(-1))
+    draw_scores(layers, *tokens, f"{TITLES[args.attention]}, head {args.head}", args.output)
 
 
 if __name__ == "__main__":

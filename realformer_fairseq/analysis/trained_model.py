@@ -1,5 +1,6 @@
 """Load a trained Transformer, ours or fairseq's, and a split of prepared data."""
 
+import argparse
 import logging
 import os
 import warnings
@@ -13,16 +14,18 @@ from realformer_checkpoints.reading import load_checkpoint, stored_option
 from realformer_runtime.command_line import UserError
 
 
+def index(text: str) -> int:
+    """A number from 0 on; the ``type`` of an option."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 0 on")
+    return int(text)
+
+
 def load_model(checkpoint: str, data: str) -> Tuple[TransformerModelBase, tasks.FairseqTask]:
     """Load a model in evaluation mode and float32, and its task with the dictionaries.
 
-    Args:
-        checkpoint: of ``realformer`` or of fairseq's ``transformer``
-        data: folder that fairseq-preprocess wrote
-
     Raises:
         UserError: the checkpoint is refused, or does not fit the data; names both
-        OSError: no such checkpoint
     """
     state = load_checkpoint(checkpoint)
     for side in ("source_lang", "target_lang"):
@@ -37,9 +40,8 @@ def load_model(checkpoint: str, data: str) -> Tuple[TransformerModelBase, tasks.
     except RuntimeError as error:
         lines = [line.strip() for line in str(error).splitlines()]
         reason = next((line for line in lines if "size mismatch" in line), lines[0])
-        raise UserError(
-            f"--checkpoint {checkpoint} does not fit the dictionaries of --data {data}: {reason}"
-        ) from None
+        misfit = f"--checkpoint {checkpoint} does not fit the dictionaries of --data {data}"
+        raise UserError(f"{misfit}: {reason}") from None
     except AssertionError:  # a model that is registered nowhere
         models = [None]
     (model,) = models
@@ -49,32 +51,24 @@ def load_model(checkpoint: str, data: str) -> Tuple[TransformerModelBase, tasks.
 
 
 def load_split(task: tasks.FairseqTask, split: str) -> FairseqDataset:
-    """Load a split of the task's data.
-
-    Args:
-        split: ``train``, ``valid``, ``test``, ...
+    """Load a split of the task's data: ``train``, ``valid``, ``test``, ...
 
     Raises:
         UserError: there is no such split
     """
+    cfg = task.cfg
     try:
         task.load_dataset(split)
     except FileNotFoundError:
-        langs = f"{task.cfg.source_lang}-{task.cfg.target_lang}"
-        raise UserError(
-            f"--gen-subset {split}: there is none for {langs} in --data {task.cfg.data}"
-        ) from None
+        where = f"{cfg.source_lang}-{cfg.target_lang} in --data {cfg.data}"
+        raise UserError(f"--gen-subset {split}: there is none for {where}") from None
     return task.dataset(split)
 
 
 def load_model_and_split(
     checkpoint: str, data: str, split: str
 ) -> Tuple[TransformerModelBase, tasks.FairseqTask, FairseqDataset]:
-    """Load model, task and sentence pairs for a command, and silence warnings of libraries.
-
-    Raises:
-        UserError, OSError: as :func:`load_model` and :func:`load_split`
-    """
+    """Load model, task and sentence pairs for a command, and silence warnings of libraries."""
     logging.getLogger().setLevel(logging.WARNING)
     warnings.filterwarnings("ignore", category=UserWarning)  # pinned memory, missing glyphs
     model, task = load_model(checkpoint, data)

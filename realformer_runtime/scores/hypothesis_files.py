@@ -19,7 +19,6 @@ def read_lines(path: str) -> List[str]:
 
     Raises:
         UserError: empty, not UTF-8 or not gzip
-        OSError: no such file
     """
     opener = gzip.open if path.endswith(".gz") else open
     try:
@@ -33,12 +32,7 @@ def read_lines(path: str) -> List[str]:
 
 
 def read_references(path: str) -> List[str]:
-    """Lines of a plain file.
-
-    Raises:
-        UserError: as ``read_lines``, and for a log of fairseq-generate: its T- lines have ``<unk>``
-            for unknown words, so that scores against them are too high
-    """
+    """Lines of a plain file; scores against the T- lines of a log would be too high."""
     lines = read_lines(path)
     if any(map(TARGET_LINE.fullmatch, lines)):
         raise UserError(
@@ -46,12 +40,6 @@ def read_references(path: str) -> List[str]:
             "T- lines of a log have <unk> for rare words"
         )
     return lines
-
-
-def check_same_length(path: str, lines: Sequence[str], other_path: str, other: Sequence[str]):
-    """Raise UserError if two files have different numbers of lines."""
-    if len(lines) != len(other):
-        raise UserError(f"{path} has {len(lines)} lines, but {other_path} has {len(other)}")
 
 
 def remove_bpe(line: str) -> str:
@@ -66,17 +54,14 @@ def log_hypotheses(lines: Sequence[str], path: str, lang: str, count: int) -> Li
     space that fairseq's ``--tokenizer moses`` leaves in ``l’ ami`` is removed. Of several
     hypotheses for a sentence (``--nbest``) the first is the best.
 
-    Args:
-        path: of the log, for messages
-        count: sentences in the test set
-
     Raises:
-        UserError: a sentence is missing. fairseq leaves out the last batch if its size is not a
-            multiple of ``--required-batch-size-multiple``, 8 by default, see its issue 5036
+        UserError: one of ``count`` sentences is missing. fairseq leaves out the last batch if its
+            size is not a multiple of ``--required-batch-size-multiple``, 8 by default, see its
+            issue 5036
     """
     found: Dict[str, Dict[int, str]] = {"H": {}, "D": {}}
     for match in filter(None, map(LOG_LINE.fullmatch, lines)):
-        found[match.group(1)].setdefault(int(match.group(2)), match.group(3))
+        found[match[1]].setdefault(int(match[2]), match[3])
     texts = found["D"] or found["H"]
     missing = [number for number in range(count) if number not in texts]
     if missing:

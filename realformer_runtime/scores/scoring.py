@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Sequence
 
 from ..atomic_output import atomic_output
 from ..command_line import ArgumentParser, UserError, run_main
-from .hypothesis_files import check_same_length, read_hypotheses, read_lines, read_references
+from .hypothesis_files import read_hypotheses, read_lines, read_references
 from .measures import SACREBLEU, Measure, measures, paired_bootstrap
 
 PROGRAM = "score_bleu.sh"
@@ -30,8 +30,7 @@ def scores_by_domain(
 ) -> Dict[str, Dict[str, Any]]:
     """Number of lines and sacreBLEU of each domain, the largest domain first.
 
-    Args:
-        labels: one a sentence; the domain precedes the first tab or colon
+    In each sentence's label the domain precedes the first tab or colon.
     """
     members: Dict[str, List[int]] = {}
     for number, label in enumerate(labels):
@@ -45,8 +44,8 @@ def scores_by_domain(
 
 def print_scores(figures: Dict[str, Any], chosen: Sequence[Measure]) -> None:
     for measure in chosen:
-        score, signature = figures[measure.name]["score"], figures[measure.name]["signature"]
-        print(f"{measure.label}  {score:.{measure.decimals}f}  {signature}")
+        found = figures[measure.name]
+        print(f"{measure.label}  {found['score']:.{measure.decimals}f}  {found['signature']}")
 
 
 def print_domains(domains: Dict[str, Any]) -> None:
@@ -92,23 +91,23 @@ def parse_args():
 def figures_of(args) -> Dict[str, Any]:
     """All figures of the options. Those of several systems are under ``systems``, by file name."""
     references = read_references(args.ref)
-    systems = [(path, read_hypotheses(path, args.lang, len(references))) for path in args.hyp]
-    for path, hypotheses in systems:
-        check_same_length(path, hypotheses, args.ref, references)
-    labels = read_lines(args.domains) if args.domains else None
-    if labels is not None:
-        check_same_length(args.domains, labels, args.ref, references)
+    systems = {path: read_hypotheses(path, args.lang, len(references)) for path in args.hyp}
+    labels = read_lines(args.domains) if args.domains else []
+    for path, lines in [*systems.items(), *[(args.domains, labels)] * bool(args.domains)]:
+        if len(lines) != len(references):
+            raise UserError(f"{path} has {len(lines)} lines, but {args.ref} has {len(references)}")
     scores = {}
-    for path, hypotheses in systems:
+    for path, hypotheses in systems.items():
         scores[path] = all_scores(hypotheses, references, args.lang, args.ter)
-        if labels is not None:
+        if labels:
             scores[path]["domains"] = scores_by_domain(hypotheses, references, labels)
     figures: Dict[str, Any] = {"lang": args.lang, "lines": len(references)}
     if len(systems) == 1:
         return {**figures, **scores[args.hyp[0]]}
     figures.update(systems=scores, baseline=args.hyp[0])
+    pairs = list(systems.items())
     figures["paired_bootstrap"] = {
-        measure.name: paired_bootstrap(measure, systems, references, args.bootstrap_samples)
+        measure.name: paired_bootstrap(measure, pairs, references, args.bootstrap_samples)
         for measure in measures(args.lang, args.ter)
     }
     return figures

@@ -8,6 +8,8 @@ Each folder has the attention.csv of scripts/analyze_attention.sh and names its 
 import csv
 import statistics
 import sys
+from collections import defaultdict
+from itertools import product
 from pathlib import Path
 from typing import Dict, Sequence, Tuple
 
@@ -16,17 +18,15 @@ from realformer_runtime.command_line import run_main
 
 MEASURES = {"entropy": "entropy", "jsd": "JSD to the layer below"}
 
-# Nats by measure, attention and layer.
-Means = Dict[Tuple[str, str, int], float]
+Means = Dict[Tuple[str, str, int], float]  # nats by measure, attention and layer
 
 
 def means_by_layer(path: Path) -> Means:
     """The mean over heads."""
-    heads: Dict[tuple, list] = {}
+    heads = defaultdict(list)
     with open(path, newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
-            place = row["measure"], row["attention"], int(row["layer"])
-            heads.setdefault(place, []).append(float(row["mean"]))
+            heads[row["measure"], row["attention"], int(row["layer"])].append(float(row["mean"]))
     return {place: statistics.mean(values) for place, values in heads.items()}
 
 
@@ -35,15 +35,13 @@ def markdown(models: Dict[str, Means]) -> str:
     layers = sorted({layer for means in models.values() for _, _, layer in means})
     head = ["measure", "attention", "model", *(f"layer {layer}" for layer in layers), "mean"]
     lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
-    for measure, label in MEASURES.items():
-        for attention, full_name in TITLES.items():
-            for model, means in models.items():
-                values = [means.get((measure, attention, layer)) for layer in layers]
-                there = [value for value in values if value is not None]
-                if not there:
-                    continue
-                cells = ["" if value is None else f"{value:.3f}" for value in values]
-                mean = f"**{statistics.mean(there):.3f}**"
+    for (measure, label), (attention, full_name) in product(MEASURES.items(), TITLES.items()):
+        for model, means in models.items():
+            places = {layer: (measure, attention, layer) for layer in layers}
+            there = {layer: means[place] for layer, place in places.items() if place in means}
+            if there:
+                cells = [f"{there[layer]:.3f}" if layer in there else "" for layer in layers]
+                mean = f"**{statistics.mean(there.values()):.3f}**"
                 lines.append(f"| {' | '.join([label, full_name, model, *cells, mean])} |")
     return "\n".join(lines) + "\n"
 

@@ -9,10 +9,11 @@ that table and picture can be made again from what is in the repository.
 
 import csv
 import json
-import logging
 import statistics
 from pathlib import Path
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy
 
 from realformer_checkpoints.figures import new_figure, save
 from realformer_checkpoints.training_log import log_lines, read_curves, read_speeds
@@ -37,7 +38,6 @@ LABELS = {
     "admin-decoder": "ADMIN, decoder only",
     "admin-cross": "ADMIN, cross-attention only",
 }
-PANELS = ("Post-LN and Pre-LN", "on ADMIN")
 
 
 class Run(NamedTuple):
@@ -52,13 +52,9 @@ class Run(NamedTuple):
     def last_loss(self) -> float:
         return self.losses[max(self.losses)]
 
-    @property
-    def system(self) -> str:
-        """How score_bleu.sh calls it, which is given the files of a folder by their bare names."""
-        return f"{self.name}-{self.seed}.fr"
 
-
-Scores = Dict[Tuple[str, int], Dict]  # by baseline and seed
+# By seed and system: sacreBLEU, chrF2, and p by baseline.
+Scores = Dict[Tuple[int, str], Dict[str, float]]
 
 
 def runs_of_logs(folder: Path) -> List[Run]:
@@ -67,9 +63,7 @@ def runs_of_logs(folder: Path) -> List[Run]:
     for name in LABELS:
         for path in sorted(folder.glob(f"{name}-[0-9]*.log")):
             seed = path.stem[len(name) + 1 :]
-            if not seed.isdigit():
-                continue
-            lines = list(log_lines(path))
+            lines = list(log_lines(path)) if seed.isdigit() else []
             losses = dict(read_curves(lines).get("valid", []))
             if losses:
                 # Whole numbers, as curves.csv has them: the table is the same from either.
@@ -99,11 +93,9 @@ def read_runs(path: Path) -> List[Run]:
     runs: Dict[tuple, Run] = {}
     with open(path, newline="") as file:
         for row in csv.DictReader(file):
-            name, seed = row["training"], int(row["seed"])
-            run = runs.setdefault(
-                (name, seed), Run(name, seed, {}, float(row["tokens_per_second"]))
-            )
-            run.losses[int(row["update"])] = float(row["valid_nll_bits"])
+            key = row["training"], int(row["seed"])
+            new = Run(*key, {}, float(row["tokens_per_second"]))
+            runs.setdefault(key, new).losses[int(row["update"])] = float(row["valid_nll_bits"])
     return list(runs.values())
 
 
@@ -118,36 +110,24 @@ def updates_until(losses: Dict[int, float], target: float) -> Optional[float]:
 
 def mean_and_values(values: Sequence[float], digits: int) -> str:
     """``34.5``, or with several seeds ``34.5 (34.2, 34.8)``."""
-    if not values:
-        return ""
-    mean = f"{statistics.mean(values):.{digits}f}"
-    if len(values) == 1:
-        return mean
-    return f"{mean} ({', '.join(f'{value:.{digits}f}' for value in values)})"
+    shown = [f"{value:.{digits}f}" for value in values]
+    if len(shown) < 2:
+        return "".join(shown)
+    return f"{statistics.mean(values):.{digits}f} ({', '.join(shown)})"
 
 
 def read_scores(folder: Path) -> Scores:
     """What run.sh wrote with ``score_bleu.sh --json``."""
-    scores = {}
+    scores: Scores = {}
     for path in sorted(folder.glob("scores-*.json")):
         *baseline, seed = path.stem.split("-")[1:]
-        key = "-".join(baseline) or BASELINES[0], int(seed)
-        scores[key] = json.loads(path.read_text(encoding="utf-8"))
+        figures = json.loads(path.read_text(encoding="utf-8"))
+        tests = figures["paired_bootstrap"]["sacreBLEU"]["systems"]
+        for system, measures in figures["systems"].items():
+            row = scores.setdefault((int(seed), system), {})
+            row.update({name: measures[name]["score"] for name in ("sacreBLEU", "chrF2")})
+            row["-".join(baseline) or BASELINES[0]] = tests[system].get("p_value")
     return scores
-
-
-def figures_of(scores: Scores, run: Run) -> Optional[Dict]:
-    """Scores of one system, whatever it was compared with."""
-    for (_, seed), found in scores.items():
-        if seed == run.seed and run.system in found["systems"]:
-            return found["systems"][run.system]
-    return None
-
-
-def significance(scores: Scores, baseline: str, run: Run) -> str:
-    tests = scores.get((baseline, run.seed), {}).get("paired_bootstrap", {})
-    p = tests.get("sacreBLEU", {}).get("systems", {}).get(run.system, {}).get("p_value")
-    return "" if p is None else f"{p:.3f}"
 
 
 def reached(runs: Sequence[Run], baselines: Dict[int, Run]) -> str:
@@ -159,14 +139,18 @@ def reached(runs: Sequence[Run], baselines: Dict[int, Run]) -> str:
 
 def table_row(name: str, runs: Sequence[Run], scores: Scores, baselines: Sequence) -> str:
     """One line of the table: the mean over seeds, and in brackets each seed."""
-    figures = list(filter(None, (figures_of(scores, run) for run in runs)))
-    tests = [[significance(scores, baseline, run) for run in runs] for baseline in BASELINES]
+    # score_bleu.sh was given the translations of a folder by their bare names.
+    found = [scores.get((run.seed, f"{name}-{run.seed}.fr"), {}) for run in runs]
+
+    def shown(what: str) -> List[float]:
+        return [row[what] for row in found if row.get(what) is not None]
+
     cells = [
         LABELS[name],
         mean_and_values([run.last_loss for run in runs], 3),
-        mean_and_values([figure["sacreBLEU"]["score"] for figure in figures], 1),
-        mean_and_values([figure["chrF2"]["score"] for figure in figures], 1),
-        *(", ".join(filter(None, values)) for values in tests),
+        mean_and_values(shown("sacreBLEU"), 1),
+        mean_and_values(shown("chrF2"), 1),
+        *(", ".join(f"{p:.3f}" for p in shown(baseline)) for baseline in BASELINES),
         reached(runs, baselines[0]),
         reached(runs, baselines[1]) if name.startswith("admin") else "",
         f"{statistics.median(run.speed for run in runs):.0f}",
@@ -178,11 +162,9 @@ def markdown_table(runs: Sequence[Run], scores: Scores) -> str:
     """Every training that is in ``runs``."""
     seeds = by_name(runs)
     baselines = [{run.seed: run for run in seeds.get(name, [])} for name in BASELINES]
-    lines = [
-        "| model | validation loss | sacreBLEU | chrF2 | p (none) | p (ADMIN) "
-        "| updates (none) | updates (ADMIN) | tokens a second |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
+    head = "model | validation loss | sacreBLEU | chrF2 | p (none) | p (ADMIN)"
+    head += " | updates (none) | updates (ADMIN) | tokens a second"
+    lines = [f"| {head} |", f"|{'---|' * 9}"]
     lines += [table_row(name, own, scores, baselines) for name, own in seeds.items()]
     return "\n".join(lines) + "\n"
 
@@ -190,44 +172,36 @@ def markdown_table(runs: Sequence[Run], scores: Scores) -> str:
 def plot(axes, name: str, curves: Sequence[Dict[int, float]]) -> None:
     """The mean over seeds, and a band between them."""
     updates = sorted(set.intersection(*map(set, curves)))
-    columns = [[curve[update] for curve in curves] for update in updates]
+    values = numpy.array([[curve[update] for update in updates] for curve in curves])
     alike = name[len("admin-") :] if name.startswith("admin-") else name
     color = "black" if name == BASELINES[0] else f"C{list(LABELS).index(alike)}"
-    axes.plot(updates, list(map(statistics.mean, columns)), label=name, color=color)
-    low, high = list(map(min, columns)), list(map(max, columns))
-    axes.fill_between(updates, low, high, color=color, alpha=0.2)
-
-
-def difference(run: Run, runs: Sequence[Run]) -> Dict[int, float]:
-    """Loss by update, less that of the baseline with the same seed; empty if there is none."""
-    same_seed = [r.losses for r in runs if r.name == BASELINES[0] and r.seed == run.seed]
-    return {
-        update: run.losses[update] - baseline[update]
-        for baseline in same_seed
-        for update in sorted(run.losses.keys() & baseline.keys())
-    }
+    axes.plot(updates, values.mean(axis=0), label=name, color=color)
+    axes.fill_between(updates, values.min(axis=0), values.max(axis=0), color=color, alpha=0.2)
 
 
 def draw(runs: Sequence[Run], output: Path) -> None:
     """Validation loss by update, and below it the difference to the baseline."""
     seeds = by_name(runs)
+    baselines = {run.seed: run.losses for run in seeds.get(BASELINES[0], [])}
     admin = [name for name in seeds if name.startswith("admin")]
-    shown = {PANELS[0]: [name for name in seeds if name not in admin], PANELS[1]: admin}
+    others = [name for name in seeds if name not in admin]
+    shown = {"Post-LN and Pre-LN": others, "on ADMIN": admin}
     shown = {title: names for title, names in shown.items() if names}
-    figure = new_figure(figsize=(1 + 5 * len(shown), 8), dpi=110)
+    figure = new_figure(1 + 5 * len(shown), 8, dpi=110)
     panels = figure.subplots(2, len(shown), sharex=True, sharey="row", squeeze=False)
     for (losses, differences), (title, names) in zip(panels.T, shown.items()):
         also = [BASELINES[0]] if names is admin and BASELINES[0] in seeds else []
         for name in also + names:
             plot(losses, name, [run.losses for run in seeds[name]])
-            compared = list(filter(None, (difference(run, runs) for run in seeds[name])))
-            if compared:
-                plot(differences, name, compared)
+            pairs = [(run.losses, baselines.get(run.seed, {})) for run in seeds[name]]
+            compared = [{at: a[at] - b[at] for at in a.keys() & b.keys()} for a, b in pairs]
+            if any(compared):
+                plot(differences, name, list(filter(None, compared)))
         losses.set(title=title)
         differences.set(xlabel="updates")
         losses.legend(fontsize=8)
-        for axes in (losses, differences):
-            axes.grid(alpha=0.3)
+        losses.grid(alpha=0.3)
+        differences.grid(alpha=0.3)
     panels[0][0].set_ylabel("validation loss, bits per subword")
     panels[1][0].set_ylabel("the same, less that of 'none'")
     figure.tight_layout()
@@ -239,7 +213,6 @@ def main() -> None:
     parser.add_argument("--runs", required=True, type=Path, metavar="DIR", help="--out of run.sh")
     parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="where all goes")
     args = parser.parse_args()
-    logging.getLogger().setLevel(logging.WARNING)  # fairseq lets everyone say everything
     runs = runs_of_logs(args.runs)
     if runs:
         write_curves(runs, args.out / "curves.csv")
@@ -249,9 +222,8 @@ def main() -> None:
         raise UserError(f"--runs {args.runs}: no log of a training that has validated")
     scores = read_scores(args.runs)
     with atomic_output(args.out / "table.md") as temporary:
-        Path(temporary).write_text(markdown_table(runs, scores), encoding="utf-8")
-    with atomic_output(args.out / "loss.png") as temporary:
-        draw(runs, temporary)
+        temporary.write_text(markdown_table(runs, scores), encoding="utf-8")
+    draw(runs, args.out / "loss.png")
 
 
 if __name__ == "__main__":
