@@ -55,11 +55,6 @@ def test_line_feeds_are_the_only_line_ends(text):
     assert converted(text)[0] == ended
 
 
-def test_words_are_counted_as_written():
-    text, counts = converted(b"a b  a\n\nb\n c", count_words=True)
-    assert counts == {"A": 2, "B": 2, "C": 1} and text == b"A B  A\n\nB\n C\n"
-
-
 @BOTH
 def test_input_is_not_read_far_ahead_of_the_output(jobs):
     source = io.BytesIO(b"some words in a line\n" * (40 * BLOCK_BYTES // 21))
