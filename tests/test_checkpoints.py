@@ -2,7 +2,6 @@
 
 import argparse
 import io
-import pickle
 import pickletools
 import zipfile
 
@@ -10,9 +9,8 @@ import numpy
 import pytest
 import torch
 from checkpoint_files import average, random_model, save
-from fairseq import checkpoint_utils
 from hostile_files import NUMBERS, saved
-from models import TASK, build
+from models import build
 
 from realformer_checkpoints.reading import load_checkpoint
 from realformer_fairseq.modules.encoder_layer import FAST_PATH_PARAMETERS, RealFormerEncoderLayer
@@ -93,9 +91,3 @@ def test_what_is_unusual_but_harmless_is_read(tmp_path):
             packed.writestr(name, source.read(name))
     for name, tensor in load_checkpoint(str(tmp_path / "packed.pt"))["model"].items():
         assert torch.equal(tensor, random_model(1)[name])
-
-
-def test_unknown_types_stay_refused(tmp_path):
-    torch.save({"model": {}, "args": TASK}, tmp_path / "foreign.pt")
-    with pytest.raises(pickle.UnpicklingError, match="Weights only load failed"):
-        checkpoint_utils.load_checkpoint_to_cpu(str(tmp_path / "foreign.pt"))
