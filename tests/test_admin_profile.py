@@ -1,17 +1,17 @@
 """ADMIN's profile: the recurrence, and when fairseq-train takes it."""
 
+import copy
 import re
-import shutil
 
 import numpy as np
 import pytest
 import torch
-from conftest import PROJECT, TRAINING, run, train
+from conftest import TRAINING, train
 from fairseq_mains import make_trainer
+from hubs import from_pretrained
 from models import PAD
 from training_results import losses
 
-from realformer_fairseq import RealFormerModel
 from realformer_fairseq.modules.sublayer_scaling import ScaledResidual
 from realformer_fairseq.training.admin_profile import first_sentences, profile
 
@@ -46,10 +46,11 @@ class HandSet(torch.nn.Module):
 
 
 class HandSetModel(torch.nn.Module):
-    def __init__(self, encoder, decoder, encoder_input, decoder_input):
+    """An encoder and a decoder with inputs that depend on no tokens."""
+
+    def __init__(self, encoder, decoder, *inputs):
         super().__init__()
-        self.encoder, self.decoder = encoder, decoder
-        self.inputs = encoder_input, decoder_input
+        self.encoder, self.decoder, self.inputs = encoder, decoder, inputs
 
     def forward(self, src_tokens, prev_output_tokens):
         self.encoder(self.inputs[0])
@@ -70,8 +71,7 @@ def test_a_hand_set_net_follows_the_recurrence():
     omegas = {"encoder": [1, 5**0.5, (5 * 9 + 0.25) ** 0.5], "decoder": [1, (1 + 9) ** 0.5]}
     expected = {f"{s}.residuals.{n}.omega": o for s in omegas for n, o in enumerate(omegas[s])}
     assert list(found) == list(expected)
-    assert found == pytest.approx(expected)
-    assert constants(model) == pytest.approx(expected)
+    assert found == pytest.approx(expected) and constants(model) == pytest.approx(expected)
     assert not any(module._forward_pre_hooks for module in model.modules())
 
 
@@ -89,7 +89,7 @@ def load_nothing(trainer):
 
 def test_only_omega_changes_and_random_numbers_go_on_as_without(trainer_with):
     trainer = trainer_with()
-    before = {name: value.clone() for name, value in trainer._model.state_dict().items()}
+    before = copy.deepcopy(trainer._model.state_dict())
     torch.manual_seed(5), np.random.seed(5)
     expected = torch.rand(3), np.random.rand(3)
     torch.manual_seed(5), np.random.seed(5)
@@ -142,7 +142,7 @@ def test_layerdrop_leaves_no_layer_without_omega(trainer_with):
 @pytest.mark.parametrize("scaling", ["none", "admin-analytic", "deepnorm"])
 def test_no_other_scaling_takes_a_profile(trainer_with, scaling, caplog):
     trainer = trainer_with("--sublayer-scaling", scaling)
-    before = {name: value.clone() for name, value in trainer._model.state_dict().items()}
+    before = copy.deepcopy(trainer._model.state_dict())
     with caplog.at_level("INFO"):
         load_nothing(trainer)
     assert "ADMIN profile" not in caplog.text
@@ -159,9 +159,8 @@ def logged(result):
 def admin_trained(prepared, tmp_path_factory):
     """One update with learning rate 0, so that the checkpoint has the profile; it, as logged."""
     folder = tmp_path_factory.mktemp("admin")
-    return folder, logged(
-        train(prepared / "data-bin", folder, *ADMIN, "--max-update", 1, "--lr", 0)
-    )
+    result = train(prepared / "data-bin", folder, *ADMIN, "--max-update", 1, "--lr", 0)
+    return folder, logged(result)
 
 
 def test_the_log_and_the_checkpoint_have_the_profile(admin_trained, prepared, caplog):
@@ -170,43 +169,23 @@ def test_the_log_and_the_checkpoint_have_the_profile(admin_trained, prepared, ca
     assert len(found) == 2 * 2 + 2 * 3
     assert found["encoder.layers.0.self_attn_residual.omega"] == 1
     assert found["decoder.layers.0.self_attn_residual.omega"] == 1
-    data = str(prepared / "data-bin")
     with caplog.at_level("INFO"):
-        hub = RealFormerModel.from_pretrained(
-            str(folder), "checkpoint_last.pt", data_name_or_path=data
-        )
+        hub = from_pretrained(folder, prepared)
     assert "ADMIN profile" not in caplog.text
     assert constants(hub.models[0]) == pytest.approx(found, abs=1e-4)
 
 
 def test_resuming_takes_no_profile_and_keeps_omega(admin_trained, prepared, tmp_path):
-    shutil.copytree(admin_trained[0], tmp_path / "copy")
-    checkpoint = tmp_path / "copy/checkpoint_last.pt"
-    state = torch.load(checkpoint, weights_only=True)
+    checkpoint = tmp_path / "checkpoint_last.pt"
+    state = torch.load(admin_trained[0] / checkpoint.name, weights_only=True)
     for name in admin_trained[1]:
         state["model"][name] += 3
     torch.save(state, checkpoint)
     options = [*ADMIN, "--max-update", 2, "--lr", 0, "--reset-lr-scheduler"]
-    result = train(prepared / "data-bin", tmp_path / "copy", *options)
-    assert logged(result) == {}
+    assert logged(train(prepared / "data-bin", tmp_path, *options)) == {}
     after = torch.load(checkpoint, weights_only=True)["model"]
     for name in admin_trained[1]:
         assert torch.equal(after[name], state["model"][name]), name
-
-
-def test_an_ensemble_translates_from_an_empty_folder(admin_trained, prepared, tmp_path):
-    """Transformer-Clinic reads a profile from the current folder whenever it builds a model."""
-    checkpoint = admin_trained[0] / "checkpoint_last.pt"
-    shutil.copy(checkpoint, tmp_path / "b.pt")
-    (tmp_path / "empty").mkdir()
-    command = ["fairseq-generate", prepared / "data-bin"]
-    command += ["--user-dir", PROJECT / "realformer_fairseq"]
-    command += ["--path", f"{checkpoint}:{tmp_path / 'b.pt'}", "--gen-subset", "test", "--cpu"]
-    command += ["--beam", 1, "--max-len-b", 3, "--required-batch-size-multiple", 1]
-    result = run(*command, cwd=tmp_path / "empty")
-    assert result.stdout.count("\nD-") == 20
-    assert logged(result) == {}
-    assert list((tmp_path / "empty").iterdir()) == []
 
 
 def test_unbalanced_depths_train(prepared, tmp_path):

@@ -1,11 +1,9 @@
 """Averaging of checkpoints: exact, repeatable, and it runs no code from a file."""
 
 import os
-import re
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 import torch
@@ -14,6 +12,7 @@ from conftest import PROJECT, run
 from fairseq.checkpoint_utils import load_checkpoint_to_cpu
 from omegaconf import OmegaConf
 
+from benchmarks.averaging import anonymous_bytes
 from realformer_checkpoints import parameter_mean
 
 
@@ -63,8 +62,7 @@ def test_the_mean_of_three(three, tmp_path):
 
 
 def test_weights_take_a_checkpoint_into_an_average(tmp_path):
-    """The mean of three and one more, three to one, is the mean of the four: in float64, so exact
-    to the last bit of float32."""
+    """The mean of three and one more, three to one, is that of four: to float32's last bit."""
     models = [{"w": torch.randn(1000, generator=torch.manual_seed(n))} for n in range(4)]
     paths = [save(tmp_path / f"{n}.pt", model) for n, model in enumerate(models)]
     assert average("--inputs", *paths[:3], "--output", tmp_path / "three.pt") is None
@@ -115,13 +113,6 @@ def test_tensors_shared_in_one_checkpoint_only_are_averaged_apart():
         assert (result["a"].item(), result["b"].item()) == (2.0, 3.0)
 
 
-def test_the_inputs_are_not_changed():
-    models = [random_model(1), random_model(2)]
-    parameter_mean.average_models(models)
-    for seed, model in enumerate(models, start=1):
-        assert all(torch.equal(model[key], value) for key, value in random_model(seed).items())
-
-
 def test_module_versions_survive():
     model = torch.nn.LayerNorm(4).state_dict()
     assert parameter_mean.average_models([model, model])._metadata == model._metadata
@@ -142,41 +133,30 @@ def test_what_went_into_an_average_can_be_shown(three, tmp_path, capsys):
     assert average("--show", three[0]).endswith("checkpoint8.pt: is not an average of checkpoints")
 
 
-def own_mebibytes():
-    """Resident memory of this process, without mapped files; None if nobody tells."""
-    status = Path("/proc/self/status")
-    found = status.exists() and re.search(r"RssAnon:\s+(\d+) kB", status.read_text())
-    return int(found.group(1)) / 1024 if found else None
-
-
 def most_memory(work):
     """What some work returns, and how many MiB it needed at most."""
-    before, measured = own_mebibytes(), [0.0]
+    before, measured = anonymous_bytes(os.getpid()), [0]
     with ThreadPoolExecutor(1) as pool:
         result = pool.submit(work)
         while not result.done():
-            measured.append(own_mebibytes() - before)
+            measured.append(anonymous_bytes(os.getpid()) - before)
             time.sleep(0.001)
-    return result.result(), max(measured)
+    return result.result(), max(measured) / 2**20
 
 
-@pytest.mark.skipif(own_mebibytes() is None, reason="Linux measures it")
+@pytest.mark.skipif(not anonymous_bytes(os.getpid()), reason="Linux measures it")
 def test_memory_is_that_of_one_model(tmp_path):
     """3 models of 40 MiB with the state of Adam, 360 MiB of files."""
     numbers = 10 << 20  # large enough for the memory to go back to the system when freed
-    paths = []
-    for number in range(3):
+    paths, output = [tmp_path / f"{number}.pt" for number in range(3)], tmp_path / "out.pt"
+    for number, path in enumerate(paths):
         state = fairseq_state({"w": torch.full((numbers,), float(number))})
-        moments = {"exp_avg": torch.ones(numbers), "exp_avg_sq": torch.ones(numbers)}
-        state["last_optimizer_state"]["state"] = {0: moments}
-        paths.append(str(tmp_path / f"a check point {number}.pt"))
-        torch.save(state, paths[-1])
-    del state, moments
-    output = tmp_path / "out.pt"
+        state["last_optimizer_state"]["state"] = {0: [torch.ones(numbers), torch.ones(numbers)]}
+        torch.save(state, path)
+    del state
     error, most = most_memory(lambda: average("--inputs", *paths, "--output", output))
     assert error is None
-    averaged = load_checkpoint_to_cpu(str(output))["model"]["w"]
-    assert torch.equal(averaged, torch.ones(numbers))
+    assert load_checkpoint_to_cpu(str(output))["model"]["w"].eq(1).all()
     # One model is 40; all that is read is 120, and all that is there 360.
     assert 30 < most < 80
 
@@ -211,15 +191,12 @@ def test_unequal_models_are_refused(tmp_path, change, message):
         ),
         ("--num-update-checkpoints 1", "found 0 checkpoint_<epoch>_<update>.pt, asked for 1"),
         ("--num-epoch-checkpoints 2 --num-update-checkpoints 2", "not allowed with argument"),
-        ("--num-best-checkpoints 2 --num-update-checkpoints 2", "not allowed with argument"),
         ("--num-epoch-checkpoints 2 --best-is lowest", "--best-is needs --num-best-checkpoints"),
         ("--num-epoch-checkpoints 2 --weights 1", "--weights: 1 weights for 2 files"),
         ("--num-epoch-checkpoints 2 --weights 1 0", "--weights: 0 is not a number above 0"),
         ("--num-epoch-checkpoints 2 --weights 1 nan", "--weights: nan is not a number above 0"),
         ("--show {here}/checkpoint8.pt", "--show goes without --inputs and --output"),
         ("--num-epoch-checkpoints 0", "'0' is not a whole number above 0"),
-        ("--num-epoch-checkpoints two", "'two' is not a whole number above 0"),
-        ("--checkpoint-upper-bound 9", "--checkpoint-upper-bound needs --num-epoch-checkpoints"),
         ("", "--num-epoch-checkpoints, --num-update-checkpoints or --num-best-checkpoints"),
         ("--num-epochs 2", "unrecognized arguments: --num-epochs 2"),
         ("--inputs {here}/missing.pt", "{here}/missing.pt: No such file"),

@@ -9,7 +9,7 @@ import sys
 import pytest
 import torch
 from conftest import PROJECT, fails, run
-from models import MODES, batch, build, build_with_weights_of, logits
+from models import MODES, assert_same_gradients, batch, build, build_with_weights_of, logits
 
 from benchmarks.eager_realformer import EagerAttention, make_eager
 from benchmarks.rounds import in_turns, ratios
@@ -25,21 +25,14 @@ def test_attention_written_the_obvious_way_gives_the_same(mode):
     ours = build(residual_attention=mode).eval()
     eager = make_eager(build_with_weights_of(ours, residual_attention=mode)).eval()
     assert any(isinstance(module, EagerAttention) for module in eager.modules())
-    source, previous = batch()
-    for model in (ours, eager):
-        logits(model, source, previous).square().mean().backward()
-    torch.testing.assert_close(logits(eager, source, previous), logits(ours, source, previous))
-    for (name, a), b in zip(ours.named_parameters(), eager.parameters()):
-        torch.testing.assert_close(a.grad, b.grad, msg=name)
+    torch.testing.assert_close(*(logits(model, *batch()) for model in (eager, ours)))
+    assert_same_gradients(ours, eager)
 
 
 def test_contenders_take_turns_and_the_warm_up_does_not_count():
     order = []
-
-    def contender(name):
-        return lambda: {"seconds": order.append(name) or len(order)}
-
-    figures = in_turns({name: contender(name) for name in "ab"}, rounds=3, warm_up=1)
+    contenders = {n: lambda n=n: {"seconds": order.append(n) or len(order)} for n in "ab"}
+    figures = in_turns(contenders, rounds=3, warm_up=1)
     assert order == list("baabbaab")
     assert figures == {"a": {"seconds": [3, 6, 7]}, "b": {"seconds": [4, 5, 8]}}
 
@@ -156,7 +149,7 @@ def test_what_fails_is_one_line_and_leaves_no_file(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("text", ["{", "{}", "[1]"])
+@pytest.mark.parametrize("text", ["{", "{}"])
 def test_tables_of_another_file(text, tmp_path):
     path = tmp_path / "raw.json"
     path.write_text(text)

@@ -3,7 +3,6 @@
 The numbers are of issues at github.com/facebookresearch/fairseq, unless another project is named.
 """
 
-import argparse
 import os
 import socket
 import sys
@@ -12,7 +11,7 @@ import pytest
 import torch
 from beam_search import assert_forced_scores, generate
 from conftest import PROJECT, TRAINING, run
-from fairseq import options, utils
+from fairseq import options
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.models import ARCH_MODEL_NAME_REGISTRY, ARCH_MODEL_REGISTRY
 from fairseq_mains import load
@@ -36,10 +35,6 @@ def test_no_fast_path_comes_in_with_loading(mode, pre_norm):
         )
         torch.testing.assert_close(after[present], training[present], atol=1e-5, rtol=1e-5)
         assert ((after - theirs)[present].abs().max() > 1e-3) == (mode != "none")
-        for row, sentence in enumerate(source):
-            alone = loaded.encoder(sentence[sentence.ne(PAD)][None])["encoder_out"][0][:, 0]
-            found = after[sentence.ne(PAD), row]
-            torch.testing.assert_close(found, alone, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -68,13 +63,11 @@ def test_only_masks_are_infinite_in_half_precision(mode, dtype):
 
 
 # What the converter of CTranslate2 (python/ctranslate2/converters/fairseq.py) takes.
-CONVERTED = {
-    "bart",
-    "multilingual_transformer",
-    "transformer",
-    "transformer_align",
-    "transformer_lm",
-}
+CONVERTED = set(
+    """
+    bart multilingual_transformer transformer transformer_align transformer_lm
+""".split()
+)
 
 
 def test_converters_do_not_take_us_for_a_transformer():
@@ -91,16 +84,6 @@ def test_converters_do_not_take_us_for_a_transformer():
     args = options.parse_args_and_arch(options.get_training_parser(), line)
     stored = convert_namespace_to_omegaconf(args).model
     assert stored.arch in ours and stored._name in ours
-
-
-def test_another_copy_of_the_plugin_is_named(tmp_path):
-    """3299: fairseq imports --user-dir by its last name alone."""
-    utils.import_user_module(argparse.Namespace(user_dir=str(PROJECT / "realformer_fairseq")))
-    copy = tmp_path / "realformer_fairseq"
-    copy.mkdir()
-    (copy / "__init__.py").write_text("")
-    with pytest.raises(ImportError, match=f"--user-dir={copy} .*realformer_fairseq.* unique"):
-        utils.import_user_module(argparse.Namespace(user_dir=str(copy)))
 
 
 # fairseq starts one process for each GPU it sees; here they train on the CPU.

@@ -15,14 +15,7 @@ from conftest import PROJECT
 
 from realformer_runtime.command_line import UserError
 from realformer_runtime.text import parallel_lines
-from realformer_runtime.text.parallel_lines import (
-    BLOCK_BYTES,
-    BLOCKS_PER_WORKER,
-    LONGEST_LINE,
-    blocks,
-    convert_blocks,
-    convert_stream,
-)
+from realformer_runtime.text.parallel_lines import BLOCK_BYTES, BLOCKS_PER_WORKER, LONGEST_LINE
 
 COMMAND = [sys.executable, "-m", "realformer_runtime.text.tokenization", "--lang", "en", "--jobs"]
 LIMIT = 120  # seconds, in which every process here ends, or is ended
@@ -35,7 +28,7 @@ def upper():
 
 def converted(text, **options):
     sink = io.BytesIO()
-    counts = convert_stream(io.BytesIO(text), sink, upper, **options)
+    counts = parallel_lines.convert_stream(io.BytesIO(text), sink, upper, **options)
     return sink.getvalue(), counts
 
 
@@ -55,15 +48,10 @@ def test_line_feeds_are_the_only_line_ends(text):
     assert converted(text)[0] == ended
 
 
-def test_words_are_counted_as_written():
-    text, counts = converted(b"a b  a\n\nb\n c", count_words=True)
-    assert counts == {"A": 2, "B": 2, "C": 1} and text == b"A B  A\n\nB\n C\n"
-
-
 @BOTH
 def test_input_is_not_read_far_ahead_of_the_output(jobs):
     source = io.BytesIO(b"some words in a line\n" * (40 * BLOCK_BYTES // 21))
-    results = convert_blocks(source, upper, jobs)
+    results = parallel_lines.convert_blocks(source, upper, jobs)
     for taken in range(1, 6):
         next(results)
         assert source.tell() <= (taken + BLOCKS_PER_WORKER * jobs + 1) * BLOCK_BYTES
@@ -88,7 +76,7 @@ def test_a_line_without_end_is_not_kept():
             self.left -= 1
             return b"x" * size if self.left > 0 else b""
 
-    assert [len(block) for block in blocks(Endless())] == [LONGEST_LINE + 1]
+    assert [len(block) for block in parallel_lines.blocks(Endless())] == [LONGEST_LINE + 1]
 
 
 @BOTH

@@ -32,12 +32,6 @@ def cells(text):
     return [[cell.strip(" *") for cell in row] for row in rows if set("".join(row)) - set(" -:")]
 
 
-def test_when_a_loss_is_reached_first():
-    losses = {100: 11.0, 200: 8.0, 300: 6.0, 400: 7.5, 500: 6.0}
-    updates = {8.0: 200, 7.0: 250, 6.0: 300, 9.5: 150, 5.9: None}
-    assert {loss: summarize.updates_until(losses, loss) for loss in updates} == updates
-
-
 def write_log(path, losses, *speeds):
     lines = [TRAIN.format(speed=speed, update=50 + i) for i, speed in enumerate(speeds)]
     lines += [VALID.format(loss=loss, update=update) for update, loss in losses.items()]
@@ -85,9 +79,7 @@ def test_table(tmp_path):
     assert summarize.read_runs(tmp_path / "curves.csv") == runs
 
 
-@pytest.mark.parametrize(
-    "names, panels", [(["none", "mean"], 2), (["admin", "admin-mean"], 2), (["sum", "admin"], 4)]
-)
+@pytest.mark.parametrize("names, panels", [(["none", "mean"], 2), (["sum", "admin"], 4)])
 def test_picture_of_what_is_there(names, panels, tmp_path, monkeypatch):
     drawn = []
     monkeypatch.setattr(summarize, "save", lambda figure, output: drawn.append(figure))

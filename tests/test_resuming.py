@@ -73,12 +73,14 @@ def test_without_a_last_checkpoint_another_that_has_an_optimizer_state_is_taken(
 
 @pytest.fixture
 def load(folder, prepared):
-    """Load the last checkpoint of ``folder`` into a training with further options."""
+    """Load the last checkpoint of ``folder`` into a training, or get the error message."""
 
     def load(*further, data=prepared / "data-bin", reset_optimizer=False):
         trainer = make_trainer(data, *TRAINING, "--save-dir", folder, *further)
         try:
             return trainer.load_checkpoint(str(folder / "checkpoint_last.pt"), reset_optimizer)
+        except SystemExit as stop:
+            return stop.code
         finally:
             if getattr(trainer, "_save_dir_lock", None) is not None:
                 trainer._save_dir_lock.close()
@@ -90,9 +92,7 @@ def load(folder, prepared):
     "further, words",
     [
         (["--encoder-layers", 3], ["--encoder-layers was 2, is 3 now"]),
-        (["--encoder-attention-heads", 2], ["--encoder-attention-heads was 4, is 2 now"]),
         (["--residual-attention", "sum"], ["--residual-attention was mean, is sum now"]),
-        (["--sublayer-scaling", "admin"], ["--sublayer-scaling was none, is admin now"]),
         (
             ["--arch", "transformer", "--decoder-normalize-before"],
             [
@@ -104,19 +104,16 @@ def load(folder, prepared):
     ],
 )
 def test_another_model_is_named(load, further, words):
-    with pytest.raises(SystemExit) as stop:
-        load(*further)
-    message = stop.value.code
+    message = load(*further)
     assert "checkpoint_last.pt" in message and len(message.splitlines()) == 1
     assert all(word in message for word in words), message
 
 
 def test_a_fine_tuning_may_change_what_is_done_with_the_parameters(load):
     assert load()["train_iterator"]["epoch"] == 2
-    assert load("--residual-attention", "none", reset_optimizer=True) is not None
-    with pytest.raises(SystemExit) as stop:
-        load("--encoder-ffn-embed-dim", 32, reset_optimizer=True)
-    assert "encoder.layers.0.fc1.weight has shape [64, 32], [32, 32] now" in stop.value.code
+    assert load("--residual-attention", "none", reset_optimizer=True)["train_iterator"]
+    message = load("--encoder-ffn-embed-dim", 32, reset_optimizer=True)
+    assert "encoder.layers.0.fc1.weight has shape [64, 32], [32, 32] now" in message
 
 
 def test_both_sizes_of_unequal_dictionaries_are_named(load, prepared, tmp_path):
@@ -126,20 +123,16 @@ def test_both_sizes_of_unequal_dictionaries_are_named(load, prepared, tmp_path):
         with (data / f"dict.{lang}.txt").open("a") as file:
             file.writelines(f"further{number} 1\n" for number in range(8))
     size = len((prepared / "data-bin/dict.en.txt").read_text().splitlines()) + 4
-    with pytest.raises(SystemExit) as stop:
-        load(data=data)
     message = f"source dictionary has {size} entries, that of the data-bin {size + 8}"
-    assert message in stop.value.code
+    assert message in load(data=data)
 
 
 def test_one_training_at_a_time_uses_a_folder(load, folder, monkeypatch):
     monkeypatch.setattr(resuming, "lock_save_dir", lambda path: lock_save_dir(path, patience=0.3))
     lock = lock_save_dir(str(folder))
-    with pytest.raises(SystemExit) as stop:
-        load()
-    assert f"--save-dir {folder}: another training" in stop.value.code
+    assert f"--save-dir {folder}: another training" in load()
     lock.close()
-    assert load() is not None
+    assert load()["train_iterator"]
 
 
 def test_a_second_try_to_save_starts_again(tmp_path):
@@ -196,15 +189,6 @@ def test_bf16_trains_on_any_device(prepared, folder):
     assert trainer.optimizer.fp32_params[0].dtype == torch.float32
 
 
-def test_batches_are_those_of_the_first_epoch(prepared, folder):
-    """Resuming in a later epoch makes the batches that the training had before."""
-    line = [prepared / "data-bin", *TRAINING, "--save-dir", folder]
-    iterators = [make_trainer(*line).get_train_iterator(epoch=epoch) for epoch in (1, 2)]
-    first, second = ([list(batch) for batch in each.frozen_batches] for each in iterators)
-    assert first == second and len(first) > 10
-    assert [iterator.epoch for iterator in iterators] == [1, 2]
-
-
 FULL_DISK = """
 mount -t tmpfs -o size="$SIZE" none "$SAVE_DIR" || exit 99
 "$@"
@@ -240,14 +224,3 @@ def test_a_full_disk_loses_no_older_checkpoint(prepared, trained, tmp_path):
     assert "checkpoint_1_2.pt" in names and not [name for name in names if name.endswith("tmp")]
     state = torch.load(kept / "checkpoint_last.pt", weights_only=True)
     assert state["optimizer_history"][-1]["num_updates"] in (2, 4)
-
-
-@pytest.mark.slow
-def test_plain_torchrun_cannot_start_two_trainings_in_one_folder(prepared, tmp_path):
-    """On CPUs fairseq makes nothing of torchrun's variables. Run with `scripts/test.sh -m slow`."""
-    command = ["torchrun", "--standalone", "--nproc-per-node", 2, "--no-python", "fairseq-train"]
-    command += [prepared / "data-bin", "--user-dir", PROJECT / "realformer_fairseq", *TRAINING]
-    command += ["--save-dir", tmp_path, "--disable-validation", "--max-update", 100000]
-    result = run(*command, check=False)
-    assert result.returncode != 0
-    assert "another training is at work there" in result.stderr + result.stdout

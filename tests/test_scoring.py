@@ -68,11 +68,8 @@ def test_domains_are_sorted_by_size_and_scored_apart():
     hypotheses = [*HYPOTHESES, "bonjour le monde entier", "a b c d e"]
     references = [*REFERENCES, "bonjour le monde entier", "a b c d f"]
     domains = scoring.scores_by_domain(hypotheses, references, labels)
-    assert [(name, row["lines"]) for name, row in domains.items()] == [
-        ("ddtp", 2),
-        ("lohelp", 1),
-        ("man", 1),
-    ]
+    lines = [(name, row["lines"]) for name, row in domains.items()]
+    assert lines == [("ddtp", 2), ("lohelp", 1), ("man", 1)]
     expected = sacrebleu.corpus_bleu(hypotheses[1:3], [references[1:3]])
     assert domains["ddtp"]["sacreBLEU"]["score"] == expected.score
 
@@ -82,7 +79,6 @@ def test_domains_are_sorted_by_size_and_scored_apart():
     [
         ("--hyp one --ref two", ["one has 1 lines, but two has 2"]),
         ("--hyp two --ref two --domains one", ["one has 1 lines, but two has 2"]),
-        ("--hyp two one --ref two", ["one has 1 lines, but two has 2"]),
         ("--hyp two two --ref two", ["--hyp", "two", "twice"]),
         ("--hyp two --ref two --bootstrap-samples 0", ["--bootstrap-samples", "0"]),
         ("--hyp none --ref two", ["none: No such file"]),
@@ -93,7 +89,6 @@ def test_domains_are_sorted_by_size_and_scored_apart():
         ("--hyp two --ref two --json none/scores.json", ["none/scores.json", "no such folder"]),
         # A log: fairseq-generate leaves out the last batch if its size is not a multiple of 8.
         ("--hyp 0,2 --ref three", ["0,2: ", "1 of 3", "the first: 1", "--required-batch-size-m"]),
-        ("--hyp 1,0 --ref three", ["1,0: ", "1 of 3", "the first: 2"]),
         ("--hyp 0,1,3 --ref three", ["0,1,3: ", "1 of 3", "the first: 2"]),
         ("--hyp 0,1,3 --ref two", ["0,1,3 has 3 lines, but two has 2"]),
         ("--hyp two --ref log", ["log: is the log of fairseq-generate", "<unk>"]),
@@ -101,7 +96,7 @@ def test_domains_are_sorted_by_size_and_scored_apart():
 )
 def test_mistakes_are_named_in_one_line(tmp_path, monkeypatch, options, words):
     monkeypatch.chdir(tmp_path)
-    for name in ("0,2", "1,0", "0,1,3"):
+    for name in ("0,2", "0,1,3"):
         write(tmp_path / name, [f"D-{number}\t-1\ta" for number in name.split(",")])
     for name, lines in (("one", ["un"]), ("two", REFERENCES), ("three", ["a"] * 3)):
         write(tmp_path / name, lines)
@@ -113,7 +108,7 @@ def test_mistakes_are_named_in_one_line(tmp_path, monkeypatch, options, words):
     assert all(word in error for word in words), error
 
 
-def test_the_language_has_to_be_given(tmp_path):
+def test_the_language_has_to_be_given():
     assert "--lang" in score_bleu("--hyp", "a", "--ref", "b")
 
 

@@ -13,6 +13,7 @@ import torch
 from conftest import PROJECT, TRAINING, run
 from fairseq import checkpoint_utils
 from fairseq.trainer import Trainer
+from fairseq_mains import configuration
 from training_results import assert_same_training, losses
 
 from realformer_fairseq.training import stop_signals
@@ -82,14 +83,12 @@ def test_stopped_and_resumed_equals_uninterrupted(trained, train_until, tmp_path
 @pytest.fixture
 def heard():
     """Signals of this process that reach the handlers it has; those before come back afterwards."""
-    heard = []
-    before = [
-        signal.signal(number, lambda got, _: heard.append(got)) for number in stop_signals.SIGNALS
-    ]
+    heard, numbers = [], stop_signals.SIGNALS
+    before = [signal.signal(number, lambda got, _: heard.append(got)) for number in numbers]
     # Importing the plugin has left them alone, so that generation, for example, ends at once.
     assert not any(isinstance(handler, SignalWatch) for handler in before)
     yield heard
-    for number, handler in zip(stop_signals.SIGNALS, before):
+    for number, handler in zip(numbers, before):
         signal.signal(number, handler)
 
 
@@ -166,24 +165,17 @@ def test_a_signal_reaches_the_processes_that_fairseq_starts(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "updates, next_epoch, over",
-    [(20, 1, True), (21, 1, True), (19, 1, False), (19, 3, True), (19, 2, False)],
+    "updates, next_epoch, over", [(20, 1, True), (21, 1, True), (19, 3, True), (19, 2, False)]
 )
 def test_after_the_last_update_fairseq_ends_by_itself(
     heard, monkeypatch, updates, next_epoch, over
 ):
     """Else a training would be stopped that is done, and make one update too many afterwards."""
-    names = ("write_checkpoints_asynchronously", "no_save", "no_last_checkpoints")
-    checkpoint = types.SimpleNamespace(**dict.fromkeys(names, False))
-    limits = types.SimpleNamespace(max_update=20, max_epoch=2)
-    cfg = types.SimpleNamespace(optimization=limits, checkpoint=checkpoint)
-    iterator = types.SimpleNamespace(next_epoch_idx=next_epoch)
+    cfg = configuration("data", *TRAINING, "--max-update", 20, "--max-epoch", 2)
+    iterator, saved = types.SimpleNamespace(next_epoch_idx=next_epoch), []
     trainer = object.__new__(RealFormerTrainer)
-    trainer.__dict__.update(
-        _signal_watch=SignalWatch(), _train_iterator=iterator, is_fsdp=False, cfg=cfg
-    )
-    trainer._num_updates = updates
-    saved = []
+    trainer.__dict__.update(is_fsdp=False, cfg=cfg, _num_updates=updates)
+    trainer.__dict__.update(_signal_watch=SignalWatch(), _train_iterator=iterator)
     monkeypatch.setattr(RealFormerTrainer, "data_parallel_world_size", 1)
     monkeypatch.setattr(Trainer, "train_step", lambda *_: "output")
     monkeypatch.setattr(checkpoint_utils, "save_checkpoint", lambda *a: saved.append(a))
@@ -194,4 +186,4 @@ def test_after_the_last_update_fairseq_ends_by_itself(
         with pytest.raises(SystemExit) as stop:
             trainer.train_step([])
         assert stop.value.code == 128 + signal.SIGUSR1
-        assert saved == [(checkpoint, trainer, iterator, None)]
+        assert saved == [(cfg.checkpoint, trainer, iterator, None)]

@@ -16,18 +16,16 @@ from realformer_fairseq import supported_versions
 from realformer_fairseq.supported_versions import ACCEPTED, fairseq_version, why_unsupported
 
 PYTHON = "Python {}.{}.{}".format(*sys.version_info[:3])
-BROKEN = f"fairseq 0.12.2 does not import on {PYTHON}"
 MUTABLE_DEFAULT = "raise ValueError('mutable default is not allowed:\\nuse default_factory')"
-NOT_ALLOWED = f"{BROKEN} (ValueError: mutable default is not allowed:)"
-NO_OMEGACONF = f"{BROKEN} (ModuleNotFoundError: No module named 'omegaconf')"
+NOT_ALLOWED = (
+    f"fairseq 0.12.2 does not import on {PYTHON} (ValueError: mutable default is not allowed:)"
+)
 # torch, fairseq and what its __init__.py does; what the message says.
 UNSUPPORTED = (
     ("1.13.1+cu117", "0.12.2", "", "this is torch 1.13.1+cu117"),
     ("2.5.1", "0.12.3", "", "this is torch 2.5.1"),
     ("2.13.0", "0.10.2", "", "this is fairseq 0.10.2"),
-    ("2.13.0", "0.11.1", "", "this is fairseq 0.11.1"),
     ("2.13.0", "0.12.2", MUTABLE_DEFAULT, NOT_ALLOWED),
-    ("2.13.0", "0.12.2", "import omegaconf", NO_OMEGACONF),
     (None, "0.12.2", "", f"torch is not installed for {PYTHON}"),
     ("2.6.0", None, "", f"fairseq is not installed for {PYTHON}"),
     # A clone of fairseq in the current folder, which Python finds as well:
@@ -66,14 +64,6 @@ def test_import_says_in_one_line_what_is_wrong(tmp_path, torch_version, release,
     assert str(packages) not in "".join(trace)  # nothing from within fairseq
 
 
-def test_import_error_can_be_caught(tmp_path):
-    packages = stand_ins(tmp_path / "packages", "2.5.1", "0.12.2")
-    code = "try: import realformer_fairseq\nexcept ImportError as error: print(error)"
-    result = import_plugin(packages, "-c", code)
-    assert (result.returncode, result.stderr) == (0, "")
-    assert result.stdout == f"this is torch 2.5.1: {ACCEPTED}\n"
-
-
 @pytest.mark.parametrize("name", ["fairseq-generate", "fairseq_cli/train.py"])
 def test_fairseq_commands_end_with_that_line_alone(tmp_path, name):
     packages = stand_ins(tmp_path / "packages", "2.5.1", "0.12.2")
@@ -108,15 +98,14 @@ def test_this_environment_is_accepted_and_an_older_python_is_not(monkeypatch):
 
 
 def test_versions_are_the_same_everywhere():
-    """In the message, setup.py, the pinned wheels and the README."""
+    """In the message, setup.py, the pinned wheels and the pages."""
     setup = (PROJECT / "setup.py").read_text("utf-8")
     pinned = re.findall(r'"((?:[a-z]+-)?fairseq(?:-fixed)?)==([\d.]+)', setup)
     assert len(pinned) == 3
     wheels = (PROJECT / "scripts/fairseq-wheels.txt").read_text("utf-8")
-    readme = (PROJECT / "README.md").read_text("utf-8")
+    pages = [(PROJECT / p).read_text("utf-8") for p in ("README.md", "docs/installation.md")]
     for name, version in pinned:
-        assert f"{name} {version}" in ACCEPTED
-        assert f"{name} {version}" in readme
+        assert all(f"{name} {version}" in text for text in (ACCEPTED, *pages))
         assert name == "fairseq" or f"{name}=={version} ;" in wheels
     oldest_torch = "{}.{}".format(*supported_versions.OLDEST_TORCH)
     oldest_python = "{}.{}".format(*supported_versions.OLDEST_PYTHON)
