@@ -6,7 +6,6 @@ import json
 import math
 import multiprocessing
 import os
-import pickle
 import random
 import re
 import shutil
@@ -93,7 +92,6 @@ ONE_SENTENCE = "See Dr. Owl, e.g. On monday in the U.S. Army’s version 2.5 or 
         (alignment.length_cost, [10, 0], 4),
         (alignment.anchors, ["Run O_4, see /e/o. or v2.0"], {"Run", "O_4", "/e/o", "v2.0"}),
         (descriptions.family_name, ["owl-1.2"], "owl-"),
-        (descriptions.family_name, ["owl-11"], "owl-"),
     ],
 )
 def test_text(function, given, expected):
@@ -184,9 +182,7 @@ def all_alignments(english: list[int], french: list[int]):
         ([100, 400, 100], [113, 113], ["a-a", "c-b"]),
         ([], [50], []),
         ([30, 90, 45, 70], [80, 60, 100], None),
-        ([12, 150, 33], [40, 90, 85, 31, 10], None),
         ([60, 61, 62, 63], [300], None),
-        ([5, 200, 7], [230, 6], None),
     ],
 )
 def test_align_sentences_finds_the_cheapest_of_all_alignments(english, french, expected):
@@ -248,9 +244,8 @@ REJECTED = [
     (filters.is_mostly_symbols, "the owl, (1) ... 22, 33: 44", FRENCH),
     (filters.is_untranslated, ENGLISH, ENGLISH.upper()),
     (filters.is_untranslated, "the word owl de tower", "le word owl de tower"),
-    (filters.is_in_wrong_language, "Le hibou dort dans la tour.", FRENCH),
-    (filters.is_in_wrong_language, ENGLISH, "The owl sleeps in the big tower."),
     (filters.is_in_wrong_language, "Old owls sleep late today", FRENCH),
+    (filters.is_in_wrong_language, ENGLISH, "The owl sleeps in the big tower."),
     (filters.is_in_wrong_language, "He says le hibou est dans la cuisine.", FRENCH),
     (filters.is_in_wrong_language, ENGLISH, "Il dit that the owl is in the house."),
     (filters.numbers_differ, "Owls eat 12 mice and 3 flies.", "Ils mangent souris et rats."),
@@ -478,11 +473,6 @@ def test_what_is_missing_is_said_at_once(archive, monkeypatch, target, name, val
     assert downloads(archive) == [] and not list(Path().glob("out/*"))
 
 
-@pytest.mark.parametrize("jobs, message", [("0", "at least 1"), ("many", ".*'many'")])
-def test_jobs_that_are_no_number_are_named(jobs, message):
-    assert re.match(f"prepare-debian-en2fr: argument --jobs: {message}", run("--jobs", jobs))
-
-
 def failing(function, word: str, error):
     """The same function, but where its arguments have `word` it raises, or kills the process."""
 
@@ -501,11 +491,6 @@ def test_interrupting_says_what_is_kept(archive, capfd, monkeypatch):
     assert run() == 128 + signal.SIGINT
     advice = "interrupted; run it again to go on, what is downloaded is kept"
     assert capfd.readouterr().err.endswith(f"{command.PROGRAM}: {advice}\n")
-
-
-def test_a_process_of_a_pool_can_say_what_is_wrong():
-    (error,) = pickle.loads(pickle.dumps(UserError("no such package"))).args
-    assert error == "no such package"
 
 
 @pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="needs dpkg-deb")

@@ -52,18 +52,16 @@ def bid(*clause, **more):
     return do(YOU, *clause, mood="command", **more)
 
 
-PAUL, ANNA, KEY, WOMEN = np("Paul", ""), np("Anna", ""), np("key"), np("woman", number=2)
+PAUL, ANNA, WOMEN = np("Paul", ""), np("Anna", ""), np("woman", number=2)
 LETTERS, SHIRTS = np("letter", number=2), np("shirt", number=2)
 HERO, ORANGES = np("hero"), np("orange", "how many", 2)
 EST_CE_QUE, WHAT = ("", "est-ce que"), ("what", "qu'est-ce que")
 WHY, WHERE = ("why", "pourquoi"), ("where", "où")
 IF, THAT, COMMA = ("if", "si"), ("that", "que"), (",", ",")
-BECAUSE = ("because", "parce que")
 
 #: What is expected, by phenomenon, and the parts that it is said from.
 REFERENCES = {
-    # Agreement: gender and number, irregular forms, bel, vieil and nouvel
-    "The car is green. | La voiture est verte.": [be(np("car"), "green")],
+    # Agreement: gender and number, irregular forms, bel
     "She is worried. | Elle est inquiète.": [be(SHE, "worried")],
     "We saw these beautiful horses. | Nous avons vu ces beaux chevaux.": [
         do(WE, "see", "past", np("beautiful horse", "this", 2))
@@ -74,15 +72,7 @@ REFERENCES = {
     "A beautiful bird is sleeping. | Un bel oiseau dort.": [
         do(np("beautiful bird", "a"), "sleep", "progressive")
     ],
-    "This old man is working. | Ce vieil homme travaille.": [
-        do(np("old man", "this"), "work", "progressive")
-    ],
-    "I will visit the new hotel. | Je visiterai le nouvel hôtel.": [
-        do(ME, "visit", "future", np("new hotel"))
-    ],
-    "They ate good eggs. | Ils ont mangé de bons œufs.": [
-        do(THEY, "eat", "past", np("good egg", "bare", 2))
-    ],
+    "I eat good eggs. | Je mange de bons œufs.": [do(ME, "eat", direct=np("good egg", "bare", 2))],
     # Past participles with être, and with avoir after their object
     "The women arrived. | Les femmes sont arrivées.": [do(WOMEN, "arrive", "past")],
     "Anna went to bed. | Anna s'est couchée.": [do(ANNA, "go to bed", "past")],
@@ -93,17 +83,12 @@ REFERENCES = {
         ask(YOU, "eat", "past", ORANGES.gap),
     ],
     # Tenses and modal verbs
-    "We are eating. | Nous mangeons.": [do(WE, "eat", "progressive")],
     "I knew Anna. | Je connaissais Anna.": [do(ME, "know", "past", ANNA)],
     "You used to smile. | Vous souriiez.": [do(YOU, "smile", "habitual")],
-    "They will see Paul. | Ils verront Paul.": [do(THEY, "see", "future", PAUL)],
     "She can get up. | Elle peut se lever.": [do(SHE, "get up", modal=VERB["can"])],
-    "I am going to take it. | Je vais le prendre.": [
-        do(ME, "take", direct=IT, modal=VERB["be going to"])
-    ],
+    "I am going to sleep. | Je vais dormir.": [do(ME, "sleep", modal=VERB["be going to"])],
     "He is hungry. | Il a faim.": [do(HE, "be hungry")],
     # Negation
-    "Paul did not sleep. | Paul n'a pas dormi.": [do(PAUL, "sleep", "past", adverb=NOT)],
     "I never eat meat. | Je ne mange jamais de viande.": [
         do(ME, "eat", direct=np("meat", "none"), adverb=NEVER)
     ],
@@ -117,7 +102,6 @@ REFERENCES = {
     "She did not give them to me. | Elle ne me les a pas donnés.": [
         do(SHE, "give", "past", THEY, ME, adverb=NOT)
     ],
-    "Paul lends them the key. | Paul leur prête la clé.": [do(PAUL, "lend", "present", KEY, THEY)],
     "I talk to him. | Je lui parle.": [do(ME, "talk to", direct=HE)],
     "Give it to me. | Donnez-le-moi.": [bid("give", direct=IT, recipient=ME)],
     "Give it to Anna. | Donnez-le à Anna.": [bid("give", direct=IT, recipient=ANNA)],
@@ -127,38 +111,25 @@ REFERENCES = {
     # Elision and h aspiré
     "I love Anna's story. | J'aime l'histoire d'Anna.": [do(ME, "love", direct=np("story", ANNA))],
     "He helps me. | Il m'aide.": [do(HE, "help", direct=ME)],
-    "She is getting dressed. | Elle s'habille.": [do(SHE, "get dressed", "progressive")],
     "I think that he does not love Anna. | Je pense qu'il n'aime pas Anna.": [
         *(do(ME, "think"), THAT, do(HE, "love", direct=ANNA, adverb=NOT))
     ],
     "The hero saw the harp. | Le héros a vu la harpe.": [do(HERO, "see", "past", np("harp"))],
-    "This hero lost my scarf. | Ce héros a perdu mon écharpe.": [
-        do(np("hero", "this"), "lose", "past", np("scarf", ME))
-    ],
     # Contractions
     "I went to the market. | Je suis allé au marché.": [do(ME, "go to", "past", np("market"))],
     "We talked to the women. | Nous avons parlé aux femmes.": [do(WE, "talk to", "past", WOMEN)],
     "Anna needs the hero's car. | Anna a besoin de la voiture du héros.": [
         do(ANNA, "need", direct=np("car", HERO))
     ],
-    "She is afraid of the owls. | Elle a peur des hiboux.": [
-        do(SHE, "be afraid of", direct=np("owl", number=2))
-    ],
     "They drank some water. | Ils ont bu de l'eau.": [do(THEY, "drink", "past", np("water", "a"))],
     # Questions
-    "Did you see Anna? | Est-ce que vous avez vu Anna ?": [
-        *(EST_CE_QUE, do(YOU, "see", "past", ANNA, mood="asked"))
-    ],
+    "Do you smile? | Est-ce que vous souriez ?": [EST_CE_QUE, do(YOU, "smile", mood="asked")],
     "Why is she crying? | Pourquoi pleure-t-elle ?": [WHY, ask(SHE, "cry", "progressive")],
-    "Where did Paul buy this hat? | Où Paul a-t-il acheté ce chapeau ?": [
-        *(WHERE, ask(PAUL, "buy", "past", np("hat", "this")))
-    ],
+    "Where did Paul sleep? | Où Paul a-t-il dormi ?": [WHERE, ask(PAUL, "sleep", "past")],
     "Why did the women not get up? | Pourquoi les femmes ne se sont-elles pas levées ?": [
         *(WHY, ask(WOMEN, "get up", "past", adverb=NOT))
     ],
-    "What is Anna eating? | Qu'est-ce qu'Anna mange ?": [
-        *(WHAT, do(ANNA, "eat", "progressive", mood="asked"))
-    ],
+    "What does Anna eat? | Qu'est-ce qu'Anna mange ?": [WHAT, do(ANNA, "eat", mood="asked")],
     "Who broke it? | Qui l'a cassé ?": [do(WHO, "break", "past", IT)],
     # Relative clauses
     "The woman who is singing is happy. | La femme qui chante est heureuse.": [
@@ -175,9 +146,6 @@ REFERENCES = {
     "S'il avait une voiture, il reviendrait de la plage.": [
         *(IF, do(HE, "have", "past", np("car", "a")), COMMA),
         do(HE, "come back from", "conditional", np("beach")),
-    ],
-    "She is crying because she is sad. | Elle pleure parce qu'elle est triste.": [
-        *(do(SHE, "cry", "progressive"), BECAUSE, be(SHE, "sad"))
     ],
 }
 
@@ -234,19 +202,18 @@ def everything(corpus):
     return [pair for chosen in corpus.values() for pair in chosen]
 
 
-def test_files_are_always_the_same(written):
-    names = [f"{split}.{language}" for split in SIZES for language in ("en", "fr")]
-    assert sorted(path.name for path in written.iterdir()) == sorted(names)  # no temporary file
-    joined = b"".join((written / name).read_bytes() for name in names)
-    assert hashlib.sha256(joined).hexdigest() == PINNED
-
-
-def test_files_hold_the_corpus(written, corpus):
+def test_files_are_always_the_same(written, corpus):
+    digest, names = hashlib.sha256(), []
     for split, size in SIZES.items():
+        assert len(corpus[split]) == size
         for language in ("en", "fr"):
-            lines = (written / f"{split}.{language}").read_text(encoding="utf-8").splitlines()
-            assert lines == [getattr(pair, language) for pair in corpus[split]]
-            assert len(lines) == size
+            names.append(f"{split}.{language}")
+            content = (written / names[-1]).read_bytes()
+            digest.update(content)
+            lines = [f"{getattr(pair, language)}\n" for pair in corpus[split]]
+            assert content.decode() == "".join(lines)
+    assert digest.hexdigest() == PINNED
+    assert sorted(path.name for path in written.iterdir()) == sorted(names)  # no temporary file
 
 
 def test_an_english_sentence_has_one_translation(everything):

@@ -104,7 +104,7 @@ def test_progress_is_said_for_each_stage(french):
     for stage in (
         "checking test-full.tgz: .* of .*left",
         "unpacking giga-fren: .* of .*left",
-        "tokenising train.giga-fren.fr: .* of .* lines/s, .*left",
+        r"tokenising train.giga-fren.fr: \S+ of \S+ \( *\d+ %\), \S+ lines/s, [\d?:]+ left",
         "encoding valid.en: .* of .* lines/s, .*left",
         "cleaning train: .* of .* lines/s, .*left",
         "binarising: .*",

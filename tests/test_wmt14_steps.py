@@ -1,6 +1,5 @@
 """Steps of the WMT'14 preparation on their own: cleaning, unpacking, downloads, dictionaries."""
 
-import gzip
 import io
 import json
 import os
@@ -11,7 +10,7 @@ from unittest import mock
 
 import pytest
 from conftest import PROJECT
-from wmt14_archives import build, served, sgm, tar
+from wmt14_archives import build, served, tar
 from wmt14_corpus import __main__ as steps
 from wmt14_corpus import archives, cleaning, dictionary_check, download, extraction, progress, step
 from wmt14_corpus.recipe import RECIPES, load_recipe
@@ -111,8 +110,6 @@ def test_what_others_were_left_with_is_compared(tmp_path, capfd, merges, warned)
 
 
 def test_segments_of_sgm():
-    text = list(extraction.segments(io.BytesIO(sgm("en", 4))))
-    assert len(text) == 4 and text[1].endswith(b"isn't it? l'ami &amp; co\n")
     lines = b'<seg id="1"> a <b>c</b>  </seg>  \r\n<seg id="x">d\n<seg>e</seg>\n<hl>f</hl>\n'
     assert list(extraction.segments(io.BytesIO(lines))) == [b"a <b>c</b>\n", b'<seg id="x">d\n']
 
@@ -124,26 +121,12 @@ def test_lines_end_at_line_feeds_and_bad_bytes_are_replaced(capfd):
     assert "x.tgz: 'm': 1 lines are not UTF-8, the first is 3" in capfd.readouterr().err
 
 
-def unpacked(archive, *wanted):
-    return {name: stream.read() for name, stream in extraction.members(archive, {*wanted}, "x")}
-
-
-@pytest.mark.parametrize("compress", [True, False])
-def test_members_are_found_and_unpacked(tmp_path, compress):
-    archive = tmp_path / "a"
-    archive.write_bytes(tar({"./x/a": b"1\n", "b.gz": gzip.compress(b"2\n"), "c": b"3"}, compress))
-    assert unpacked(archive, "x/a", "b.gz") == {"x/a": b"1\n", "b.gz": b"2\n"}
-    with pytest.raises(UserError, match="no member 'x/b', only x/a, b.gz, c"):
-        unpacked(archive, "x/b")
-
-
 PAIRS = {"en-fr": 40_842_333, "en-de": 4_590_101, "en-de-icml17": 4_520_620}
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_real_recipes_are_complete_and_are_followed(tmp_path, name):
-    """All published sums are there, and the numbers of lines add up to those of public logs. Every
-    n-th line, counted over all corpora, is for validation."""
+def test_real_recipes_are_complete(name):
+    """All published sums are there, and the numbers of lines add up to those of public logs."""
     recipe = load_recipe(RECIPES / f"{name}.json")
     assert sum(corpus.lines for corpus in recipe.training) == PAIRS[name]
     assert recipe.test.lines == 3003
@@ -151,20 +134,6 @@ def test_real_recipes_are_complete_and_are_followed(tmp_path, name):
     for archive in recipe.archives.values():
         assert archive.md5 or (len(archive.sha256) == 64 and archive.bytes > 10**7)
         assert all(url.endswith(archive.name) for url in archive.urls)
-
-    corpora = [corpus.name for corpus in recipe.training]
-    sizes = {corpus: 20 + number for number, corpus in enumerate(corpora)}
-    path, raw = build(name, tmp_path, sizes, lambda recipe: recipe.update(valid_every=7))
-    recipe, out = load_recipe(path), tmp_path / "out"
-    out.mkdir()
-    archives.have_archives(recipe, archives.Store(tmp_path, out / "record.json", mine=True))
-    extraction.extract_all(recipe, tmp_path, out)
-    for lang, whole in raw.items():
-        splits = {"valid": whole[6::7], "train": [line for i, line in enumerate(whole, 1) if i % 7]}
-        for split, expected in splits.items():
-            files = [out / f"{split}.{corpus}.{lang}" for corpus in corpora]
-            text = "".join(file.read_bytes().decode() for file in files)
-            assert text == "".join(f"{line}\n" for line in expected)
 
 
 @pytest.mark.parametrize("pair, corpus", [("en-de", "europarl-v7"), ("en-fr", "giga-fren")])
@@ -226,12 +195,6 @@ def fetch(server, tries=3, pause=0.001, names=("a.tgz",)):
     return part.read_bytes()
 
 
-def break_after_100(server):
-    server.faults["a.tgz"] = [-100]
-    with pytest.raises(UserError, match="given up after 1 tries: ended after 100 of 2560 bytes"):
-        fetch(server, tries=1)
-
-
 def test_broken_connections_are_continued(server):
     """More breaks than tries, but each with some progress. What is whole is not fetched again."""
     server.faults["a.tgz"] = [-100, -200, -300, -400, -500]
@@ -242,20 +205,22 @@ def test_broken_connections_are_continued(server):
     assert len(server.requests) == len(starts)
 
 
-def test_file_that_changed_meanwhile_is_fetched_anew(server):
-    break_after_100(server)
-    (server.folder / "a.tgz").write_bytes(b"other" * 1000)
-    assert fetch(server) == b"other" * 1000
-    assert ranges(server) == [None, "bytes=100-"]
-
-
-def test_part_that_is_longer_than_the_file_is_fetched_anew(server):
-    break_after_100(server)
+@pytest.mark.parametrize(
+    "content, behind, requests",
+    [
+        (b"other" * 1000, b"", [None, "bytes=100-"]),  # the file has changed meanwhile
+        (bytes(range(256)) * 10, b"x" * 5000, [None, "bytes=5100-", None]),  # the part is longer
+    ],
+)
+def test_part_of_another_file_is_fetched_anew(server, content, behind, requests):
+    server.faults["a.tgz"] = [-100]
+    with pytest.raises(UserError, match="given up after 1 tries: ended after 100 of 2560 bytes"):
+        fetch(server, tries=1)
+    (server.folder / "a.tgz").write_bytes(content)
     with open(server.folder / "a.part", "ab") as part:
-        part.write(b"x" * 5000)
-    server.faults["a.tgz"] = [416]
-    assert fetch(server) == (server.folder / "a.tgz").read_bytes()
-    assert ranges(server) == [None, "bytes=5100-", None]
+        part.write(behind)
+    server.faults["a.tgz"] = [416] * (len(requests) - 2)
+    assert fetch(server) == content and ranges(server) == requests
 
 
 def test_pauses_double(server, monkeypatch):
@@ -331,14 +296,6 @@ def test_files_of_another_kind_are_refused(tmp_path, flag, content, message):
     (tmp_path / "file").write_bytes(content)
     with pytest.raises(UserError, match=message):
         run_step("fit", flag, tmp_path / "file")
-
-
-def test_lines_of_progress(monkeypatch, capfd):
-    monkeypatch.setenv("PROGRESS_SECONDS", "0")
-    with progress.Progress("tok", 4_000_000, "lines") as counter:
-        counter.start -= 100
-        counter.advance(1_000_000)
-    assert capfd.readouterr().err == "tok: 1.00M of 4.00M (25 %), 10.0k lines/s, 05:00 left\n"
 
 
 class Terminal(io.StringIO):

@@ -108,7 +108,8 @@ def build(pair, folder, sizes, change=lambda recipe: None):
         for lang, side in zip(languages, corpus_sides(number, corpus["lines"], languages)):
             lines[lang] += side
             name, content = corpus["members"][lang], "".join(f"{line}\n" for line in side).encode()
-            members[name] = gzip.compress(content, mtime=0) if name.endswith(".gz") else content
+            packed = gzip.compress(content, mtime=0) if name.endswith(".gz") else content
+            members[f"./{name}"] = packed
     recipe["archives"] = [entry for entry in recipe["archives"] if entry["name"] in contents]
     for entry in recipe["archives"]:
         content = tar(contents[entry["name"]], compress=entry["name"].endswith(".tgz"))
