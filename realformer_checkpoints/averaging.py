@@ -79,7 +79,7 @@ def checked_weights(args, paths: Sequence[str]) -> Optional[List[float]]:
 
 
 def parse_args():
-    parser = ArgumentParser(prog=PROGRAM, description=__doc__.splitlines()[0])
+    parser = ArgumentParser(__doc__, prog=PROGRAM)
     add = parser.add_argument
     add_arguments(parser)
     add("--output", metavar="FILE", help="averaged checkpoint")

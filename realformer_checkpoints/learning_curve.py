@@ -49,7 +49,7 @@ def draw_curves(logs: Dict[str, Dict[str, Curve]], quantity: str, title: str, ou
 
 
 def main() -> None:
-    parser = ArgumentParser(prog=PROGRAM, description=__doc__.splitlines()[0])
+    parser = ArgumentParser(__doc__, prog=PROGRAM)
     parser.add_argument("--logs", required=True, nargs="+", metavar="FILE", help="log files")
     parser.add_argument("--quantity", default="loss", choices=QUANTITIES, help="what to draw")
     parser.add_argument("--title", default="", help="above the picture")

@@ -76,7 +76,7 @@ def draw_omegas(runs: Sequence[OmegasOfModel], title: str, output: str) -> None:
 
 
 def main() -> None:
-    parser = ArgumentParser(prog=PROGRAM, description=__doc__.splitlines()[0])
+    parser = ArgumentParser(__doc__, prog=PROGRAM)
     add, pair = parser.add_argument, ("CHECKPOINT", "LOG")
     what = "a training; the name of the log is the name of the curve"
     add("--run", required=True, nargs=2, action="append", metavar=pair, help=what)

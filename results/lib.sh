@@ -1,7 +1,6 @@
 # shellcheck shell=bash
 # What the commands of results/ share: their options. To be sourced, after `set -euo pipefail`.
 
-# shellcheck source=scripts/lib/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib/common.sh"
 
 # Reads a command line: --option VALUE into OPTION, [--switch] into SWITCH as `yes`, and the rest

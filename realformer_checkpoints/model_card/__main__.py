@@ -121,7 +121,7 @@ def fill(path: str, values: Dict[str, str]) -> str:
 
 
 def parse_args():
-    parser = ArgumentParser(prog=PROGRAM, description=__doc__.splitlines()[0])
+    parser = ArgumentParser(__doc__, prog=PROGRAM)
     add = parser.add_argument
     add("--checkpoint", required=True, metavar="FILE", help="trained or averaged")
     add("--data", metavar="DIR", help="what fairseq-preprocess wrote")

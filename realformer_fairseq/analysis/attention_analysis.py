@@ -103,7 +103,7 @@ def write_table(statistics: AttentionStatistics, path: Path) -> None:
 
 
 def parse_args():
-    parser = ArgumentParser(prog=PROGRAM, description=__doc__.splitlines()[0])
+    parser = ArgumentParser(__doc__, prog=PROGRAM)
     add = parser.add_argument
     add("--checkpoint", required=True, metavar="FILE", help="a realformer or a transformer")
     add("--data", required=True, metavar="DIR", help="what fairseq-preprocess wrote")

@@ -94,7 +94,7 @@ def draw_arrow(figure, below, above, map_height: float) -> None:
 
 
 def main() -> None:
-    parser = ArgumentParser(prog=PROGRAM, description=__doc__.splitlines()[0])
+    parser = ArgumentParser(__doc__, prog=PROGRAM)
     add = parser.add_argument
     add("--checkpoint", required=True, metavar="FILE", help="a realformer with residual scores")
     add("--data", required=True, metavar="DIR", help="what fairseq-preprocess wrote")

@@ -99,7 +99,7 @@ def become_transformer(cfg: Dict[str, Any], args: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    parser = ArgumentParser(prog=PROGRAM, description=__doc__.splitlines()[0])
+    parser = ArgumentParser(__doc__, prog=PROGRAM)
     parser.add_argument("--checkpoint", required=True, metavar="FILE", help="with omega")
     parser.add_argument("--output", required=True, metavar="FILE", help="without omega")
     args = parser.parse_args()

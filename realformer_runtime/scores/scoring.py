@@ -69,7 +69,7 @@ def print_comparison(comparison: Dict[str, Any], chosen: Sequence[Measure], name
 
 
 def parse_args():
-    parser = ArgumentParser(prog=PROGRAM, description=__doc__.splitlines()[0])
+    parser = ArgumentParser(__doc__, prog=PROGRAM)
     add = parser.add_argument
     add("--hyp", required=True, nargs="+", metavar="FILE", help="text or generate log")
     add("--ref", required=True, metavar="FILE", help="raw reference")

@@ -16,7 +16,6 @@
 #   results/attention/run.sh --data data/debian-en2fr/data-bin --out data/attention \
 #     none=data/residual-attention/none-1/average.pt mean=data/residual-attention/mean-1/average.pt
 set -euo pipefail
-# shellcheck source=results/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
 DATA="" OUT=""

@@ -12,7 +12,6 @@
 #
 #   results/debian-en-fr/run.sh --out /tmp/debian-run
 set -euo pipefail
-# shellcheck source=results/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
 CORPUS="" OUT="$PROJECT/data/debian-en2fr-run"

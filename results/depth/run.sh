@@ -18,7 +18,6 @@
 #
 #   results/depth/run.sh --data data/debian-en2fr/data-bin post-ln admin
 set -euo pipefail
-# shellcheck source=results/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
 declare -A OPTIONS=(

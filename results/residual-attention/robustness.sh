@@ -19,7 +19,6 @@
 #
 #   results/residual-attention/robustness.sh --corpus data/debian-en2fr
 set -euo pipefail
-# shellcheck source=results/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
 CORPUS="" OUT="$PROJECT/data/residual-attention-robustness" UPDATES=850 JOBS="$(cores)"

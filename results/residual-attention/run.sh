@@ -27,7 +27,6 @@
 #
 #   results/residual-attention/run.sh --corpus data/debian-en2fr --seeds 1 none mean
 set -euo pipefail
-# shellcheck source=results/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
 ADMIN=(admin admin-mean admin-sum admin-encoder admin-decoder admin-cross)

@@ -209,7 +209,7 @@ def draw(runs: Sequence[Run], output: Path) -> None:
 
 
 def main() -> None:
-    parser = ArgumentParser(prog=PROGRAM, description=__doc__.splitlines()[0])
+    parser = ArgumentParser(__doc__, prog=PROGRAM)
     parser.add_argument("--runs", required=True, type=Path, metavar="DIR", help="--out of run.sh")
     parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="where all goes")
     args = parser.parse_args()
