@@ -224,3 +224,14 @@ def test_a_full_disk_loses_no_older_checkpoint(prepared, trained, tmp_path):
     assert "checkpoint_1_2.pt" in names and not [name for name in names if name.endswith("tmp")]
     state = torch.load(kept / "checkpoint_last.pt", weights_only=True)
     assert state["optimizer_history"][-1]["num_updates"] in (2, 4)
+
+
+@pytest.mark.slow
+def test_plain_torchrun_cannot_start_two_trainings_in_one_folder(prepared, tmp_path):
+    """On CPUs fairseq makes nothing of torchrun's variables. Run with `scripts/test.sh -m slow`."""
+    command = ["torchrun", "--standalone", "--nproc-per-node", 2, "--no-python", "fairseq-train"]
+    command += [prepared / "data-bin", "--user-dir", PROJECT / "realformer_fairseq", *TRAINING]
+    command += ["--save-dir", tmp_path, "--disable-validation", "--max-update", 100000]
+    result = run(*command, check=False)
+    assert result.returncode != 0
+    assert "another training is at work there" in result.stderr + result.stdout
