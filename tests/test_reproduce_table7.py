@@ -52,7 +52,6 @@ def test_options_of_the_training_and_of_fairseq(tmp_path):
     "options, message",
     [
         ([], "--row: '' is not one of de-6-6"),
-        (["--row", "fr-12-12"], "--row: 'fr-12-12' is not one of"),
         (["--row", "fr-6-6", "--model", "rezero"], "--model: 'rezero' is not one of post-ln"),
         (["--row", "fr-6-6", "--scale", "big"], "--scale: 'big' is not one of paper, cpu"),
         (["--row", "de-6-6", "--corpus", "debian"], "--corpus debian is English-French"),

@@ -3,23 +3,17 @@
 import hashlib
 import os
 import re
-import subprocess
-import sys
 from itertools import islice
-from pathlib import Path
 
 import pytest
-
-DATA_PREP = Path(__file__).resolve().parent.parent / "data-prep"
-sys.path.insert(0, str(DATA_PREP))
-
-from sample_corpus.french_inflection import conjugate, principal_parts  # noqa: E402
-from sample_corpus.generate import SIZES, build, pairs  # noqa: E402
-from sample_corpus.noun_phrases import noun_phrase  # noqa: E402
-from sample_corpus.nouns import ADJECTIVES, NOUNS  # noqa: E402
-from sample_corpus.patterns import say, with_relative  # noqa: E402
-from sample_corpus.structure import HE, IT, ME, SHE, THEY, WE, WHO, YOU, Clause  # noqa: E402
-from sample_corpus.verbs import BE, NEVER, NO_LONGER, NOT, OFTEN, VERB  # noqa: E402
+from conftest import PROJECT, run
+from sample_corpus.french_inflection import conjugate, principal_parts
+from sample_corpus.generate import SIZES, build, pairs
+from sample_corpus.noun_phrases import noun_phrase
+from sample_corpus.nouns import ADJECTIVES, NOUNS
+from sample_corpus.patterns import say, with_relative
+from sample_corpus.structure import HE, IT, ME, SHE, THEY, WE, WHO, YOU, Clause
+from sample_corpus.verbs import BE, NEVER, NOT, OFTEN, VERB
 
 #: sha256 of the six files, in the order train, valid, test and English before French.
 PINNED = "7bcca5335fa319a6151e22e738b3629966f2f997d39f7a202df28c4f1d5b651e"
@@ -92,7 +86,6 @@ REFERENCES = {
     "I never eat meat. | Je ne mange jamais de viande.": [
         do(ME, "eat", direct=np("meat", "none"), adverb=NEVER)
     ],
-    "He no longer works. | Il ne travaille plus.": [do(HE, "work", adverb=NO_LONGER)],
     "She cannot find it. | Elle ne peut pas le trouver.": [
         do(SHE, "find", direct=IT, modal=VERB["can"], adverb=NOT)
     ],
@@ -118,13 +111,9 @@ REFERENCES = {
     # Contractions
     "I went to the market. | Je suis allé au marché.": [do(ME, "go to", "past", np("market"))],
     "We talked to the women. | Nous avons parlé aux femmes.": [do(WE, "talk to", "past", WOMEN)],
-    "Anna needs the hero's car. | Anna a besoin de la voiture du héros.": [
-        do(ANNA, "need", direct=np("car", HERO))
-    ],
     "They drank some water. | Ils ont bu de l'eau.": [do(THEY, "drink", "past", np("water", "a"))],
     # Questions
     "Do you smile? | Est-ce que vous souriez ?": [EST_CE_QUE, do(YOU, "smile", mood="asked")],
-    "Why is she crying? | Pourquoi pleure-t-elle ?": [WHY, ask(SHE, "cry", "progressive")],
     "Where did Paul sleep? | Où Paul a-t-il dormi ?": [WHERE, ask(PAUL, "sleep", "past")],
     "Why did the women not get up? | Pourquoi les femmes ne se sont-elles pas levées ?": [
         *(WHY, ask(WOMEN, "get up", "past", adverb=NOT))
@@ -185,9 +174,8 @@ def test_only_verbs_in_er_are_conjugated_as_such():
 def written(tmp_path_factory):
     """The files as the command writes them, under a hash seed of their own."""
     directory = tmp_path_factory.mktemp("corpus") / "new"
-    environment = {**os.environ, "PYTHONPATH": str(DATA_PREP), "PYTHONHASHSEED": "1"}
-    command = [sys.executable, "-m", "sample_corpus", "--out", str(directory)]
-    subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE)
+    environment = {**os.environ, "PYTHONPATH": PROJECT / "data-prep", "PYTHONHASHSEED": "1"}
+    run("python3", "-m", "sample_corpus", "--out", directory, env=environment)
     return directory
 
 
@@ -230,7 +218,6 @@ def test_sets_are_disjoint_in_both_languages(corpus):
 
 
 def combinations(chosen):
-    """Return all combinations of words in some pairs."""
     return frozenset().union(*(pair.combinations for pair in chosen))
 
 

@@ -80,7 +80,8 @@ def test_lines_that_are_too_long(translate, searches):
 
 def test_line_by_line_as_it_comes(translate, prepared, monkeypatch):
     """Each translation is there before the next line is sent, also of an empty and a long line."""
-    lines = (prepared / "raw/test.en").read_text("utf-8").splitlines()[:2] + ["", LONG]
+    sentences = (prepared / "raw/test.en").read_text("utf-8").splitlines()
+    lines = [*sorted(sentences, key=len)[:2], "", LONG]
     expected = translate("".join(f"{line}\n" for line in lines), *SHORT).splitlines()
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     command = ["timeout", 100, SCRIPT, "--interactive", *translate.files, *SHORT, "--cpu"]
