@@ -18,11 +18,11 @@ ENDING = re.compile(
 
 
 def test_the_demos_path_in_small(prepared, tmp_path):
-    """On 200 sentences and for 20 updates."""
+    """On 200 sentences and for 14 updates."""
     out = tmp_path / "my demo"
     shutil.copytree(prepared, out / "corpus")
     (out / "corpus/options.txt").write_text("sample corpus, --bpe-merges 2000\n")
-    options = ["--encoder-layers", 2, "--max-update", 20, "--save-interval-updates", 1]
+    options = ["--encoder-layers", 2, "--max-update", 14, "--save-interval-updates", 2]
     result = run(PROJECT / "scripts/demo.sh", "--out", out, "--", *options, timeout=600)
     assert ENDING.search(result.stdout), result.stdout
     assert (out / "checkpoints/average.pt").exists()

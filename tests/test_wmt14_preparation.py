@@ -28,7 +28,7 @@ SIZES = {
 CRAWL = "training-parallel-commoncrawl.tgz"
 MERGES = 200
 # However slow the machine is, a start waits until what a killed run left behind has ended.
-PATIENCE = {**os.environ, "LOCK_PATIENCE": "600"}
+PATIENCE = {**os.environ, "LOCK_PATIENCE": "600", "PROGRESS_SECONDS": "0"}
 PATIENT = {"env": PATIENCE, "timeout": 600}
 NOWHERE = ["--mirror", "http://127.0.0.1:9"]
 
@@ -80,24 +80,82 @@ def check(out, raw, pair, every):
     assert not list(out.rglob("*.tmp"))
 
 
+def kill_when(command, folder, pattern, group, size=0):
+    """SIGKILL to a script, with its children or alone, once a file has ``size`` bytes.
+
+    Returns:
+        what it said
+    """
+
+    def there():
+        with contextlib.suppress(FileNotFoundError):  # renamed meanwhile
+            return any(path.stat().st_size >= size for path in folder.glob(pattern))
+
+    said = folder.with_suffix(".said")
+    with open(said, "w") as stderr:
+        options = dict(stderr=stderr, start_new_session=True, env=PATIENCE)
+        process = subprocess.Popen([str(word) for word in command], **options)
+    deadline = time.monotonic() + 600
+    try:
+        while not there():
+            assert process.poll() is None or there(), said.read_text()
+            assert time.monotonic() < deadline, pattern
+            time.sleep(0.005)
+    finally:
+        if process.poll() is None:
+            (os.killpg if group else os.kill)(process.pid, signal.SIGKILL)
+        process.wait()
+    return said.read_text()
+
+
+# Files that appear while a stage is at work, in order, and whether its children are killed too.
+# With what they are called afterwards: on a busy machine they are seen late.
+MOMENTS = [
+    ("archives/training-giga-fren.tar*", True, 500),
+    ("raw/europarl-v7.lines", True),
+    ("tok/train.giga-fren.en*", False),
+    ("code*", True),
+    ("bpe/train.giga-fren.en*", False),
+    ("clean/train.en", True),
+    ("preprocess.log", True),
+]
+
+
 @pytest.fixture(scope="module")
 def french(tmp_path_factory):
-    """En-Fr from a folder: archives, output folder, raw lines, what was said, and arguments."""
+    """En-Fr from a mirror, killed in each stage, started again until it is done."""
     archives = tmp_path_factory.mktemp("archives")
     recipe, raw = build("en-fr", archives, SIZES["en-fr"])
     out = tmp_path_factory.mktemp("out") / "en fr"
-    arguments = ["--recipe", recipe, "--out", out, "--jobs", 1]
-    options = ["--bpe-merges", MERGES, "--corpora", archives]
-    environment = {**PATIENCE, "PROGRESS_SECONDS": "0"}
-    said = run(FRENCH, *arguments, *options, env=environment, timeout=600).stderr
-    return SimpleNamespace(archives=archives, out=out, raw=raw, said=said, arguments=arguments)
+    command = [FRENCH, "--recipe", recipe, "--out", out]
+    with served(archives) as server:
+        server.faults["training-giga-fren.tar"] = [-500]
+        server.stall = 60
+        options = ["--bpe-merges", MERGES, "--mirror", server.url, "--retry-pause", 0.01, "--jobs"]
+        said = ""
+        for pattern, group, *size in MOMENTS:
+            jobs = 1 if group else 2
+            said += kill_when([*command, *options, jobs], out, pattern, group, *size)
+        (out / "data-bin.1.tmp").mkdir()
+        (out / "data-bin.1.tmp/dict.en.txt").write_text("half of it")
+        said += run(*command, *options, 1, **PATIENT).stderr
+    return SimpleNamespace(
+        archives=archives, out=out, raw=raw, said=said, command=command, requests=server.requests
+    )
 
 
-def test_french_text_is_what_the_fields_steps_give(french):
+def test_killed_in_each_stage_it_ends_with_what_the_fields_steps_give(french):
+    """What is checked does not depend on a run without kills."""
     check(french.out, french.raw, "en-fr", every=1333)
     raw = lines(french.out / "raw/test.fr")
     assert len(raw) == 12
     assert raw[0] == "sur cette petite rivière le 9-1, n'est it? l'ami &amp; co"
+    assert "bpe: done before" in french.said
+    giga = [request for request in french.requests if "giga" in request[0]]
+    path = "/wmt10/training-giga-fren.tar"
+    assert giga == [(path, None), (path, "bytes=500-")]
+    fetched = {path.name: path.read_bytes() for path in (french.out / "archives").iterdir()}
+    assert fetched == {path.name: path.read_bytes() for path in french.archives.glob("*.t*")}
 
 
 def test_progress_is_said_for_each_stage(french):
@@ -124,24 +182,10 @@ def state(out, *stages):
 def test_rerun_makes_nothing_again_even_without_archives(french):
     stages = ["raw", "tok", "code", "bpe", "clean", "data-bin"]
     before = state(french.out, *stages)
-    said = run(FRENCH, *french.arguments, "--bpe-merges", MERGES, *NOWHERE, **PATIENT).stderr
+    (french.out / "archives/training-giga-fren.tar").unlink()
+    said = run(*french.command, "--bpe-merges", MERGES, *NOWHERE, **PATIENT).stderr
     assert said.count("done before") == 6
     assert state(french.out, *stages) == before
-
-
-@pytest.mark.slow
-def test_dictionary_and_codes_of_another_run_are_used(french, tmp_path):
-    """Both end up in data-bin as they were, for both languages."""
-    out, codes, words = tmp_path / "out", french.out / "code", tmp_path / "dict.txt"
-    text = "".join(path.read_text("utf-8") for path in (french.out / "clean").iterdir())
-    words.write_text("".join(f"{word} 1\n" for word in ["first", *sorted(set(text.split()))]))
-    options = [*french.arguments[:2], "--corpora", french.archives, "--out", out]
-    said = run(FRENCH, *options, "--bpe-codes", codes, "--dict", words, **PATIENT).stderr
-    assert re.search(r"^--dict: 0\.000% of the tokens of valid and test are unknown$", said, re.M)
-    assert (out / "data-bin/code").read_bytes() == codes.read_bytes()
-    for lang in ("en", "fr"):
-        assert Dictionary.load(str(out / f"data-bin/dict.{lang}.txt")).index("first") == 4
-    assert (out / "clean/train.fr").read_bytes() == (french.out / "clean/train.fr").read_bytes()
 
 
 def test_changed_text_and_other_codes_make_again_what_depends_on_them(french):
@@ -154,7 +198,7 @@ def test_changed_text_and_other_codes_make_again_what_depends_on_them(french):
     codes.write_text("#version: 0.2\nt h\n")
     words.write_text("the 3\n")
     options = ["--bpe-codes", codes, "--dict", words]
-    result = run(FRENCH, *french.arguments, *options, *NOWHERE, **PATIENT, check=False)
+    result = run(*french.command, *options, *NOWHERE, **PATIENT, check=False)
     assert result.returncode == 1
     for said in (
         "== tok: files are missing or changed",
@@ -169,63 +213,6 @@ def test_changed_text_and_other_codes_make_again_what_depends_on_them(french):
     assert "th@@" in (out / "bpe/test.en").read_text().split()
 
 
-def kill_when(command, folder, pattern, group, size=0):
-    """SIGKILL to a script, with its children or alone, once a file has ``size`` bytes."""
-
-    def there():
-        with contextlib.suppress(FileNotFoundError):  # renamed meanwhile
-            return any(path.stat().st_size >= size for path in folder.glob(pattern))
-
-    said = folder.with_suffix(".said")
-    with open(said, "w") as stderr:
-        options = dict(stderr=stderr, start_new_session=True, env=PATIENCE)
-        process = subprocess.Popen([str(word) for word in command], **options)
-    deadline = time.monotonic() + 600
-    try:
-        while not there():
-            assert process.poll() is None or there(), said.read_text()
-            assert time.monotonic() < deadline, pattern
-            time.sleep(0.005)
-    finally:
-        if process.poll() is None:
-            (os.killpg if group else os.kill)(process.pid, signal.SIGKILL)
-        process.wait()
-
-
-# Files that appear while a stage is at work, in order, and whether its children are killed too.
-# With what they are called afterwards: on a busy machine they are seen late.
-MOMENTS = [
-    (f"archives/{CRAWL}*", True, 500),
-    ("raw/europarl-v7.lines", True),
-    ("tok/train.commoncrawl.en*", False),
-    ("code*", True),
-    ("bpe/train.commoncrawl.en*", False),
-    ("clean/train.en", True),
-    ("data-bin*/dict.en.txt", True),
-]
-
-
-def test_killed_in_each_stage_it_ends_with_the_same_bytes(tmp_path):
-    """German, for a change: what is checked does not depend on a run without kills."""
-    recipe, raw = build("en-de", tmp_path, SIZES["en-de"])
-    out = tmp_path / "out"
-    command = [GERMAN, "--recipe", recipe, "--out", out, "--bpe-merges", MERGES, "--jobs"]
-    with served(tmp_path) as server:
-        server.faults[CRAWL] = [-500]
-        server.stall = 60
-        options = ["--mirror", server.url, "--retry-pause", 0.01]
-        for pattern, group, *size in MOMENTS:
-            jobs = 1 if group else 2
-            kill_when([*command, jobs, *options], out, pattern, group, *size)
-        said = run(*command, 1, *options, **PATIENT).stderr
-        crawl = [request for request in server.requests if CRAWL in request[0]]
-    assert crawl == [(f"/wmt13/{CRAWL}", None), (f"/wmt13/{CRAWL}", "bytes=500-")]
-    fetched = {path.name: path.read_bytes() for path in (out / "archives").iterdir()}
-    assert fetched == {path.name: path.read_bytes() for path in tmp_path.glob("*.tgz")}
-    assert "bpe: done before" in said
-    check(out, raw, "en-de", every=100)
-
-
 @pytest.fixture
 def german(tmp_path):
     """The script with archives in a folder: the folder, the command, and its --out."""
@@ -233,6 +220,24 @@ def german(tmp_path):
     folder.mkdir(), out.mkdir()
     recipe, _ = build("en-de", folder, SIZES["en-de"])
     return folder, [GERMAN, "--recipe", recipe, "--out", out], out
+
+
+@pytest.mark.slow
+def test_german_and_what_goes_on_with_its_dictionary_and_codes(german, tmp_path):
+    """Both end up in another data-bin as they were, for both languages."""
+    folder, command, out = german
+    command += ["--corpora", folder]
+    run(*command, "--bpe-merges", MERGES, **PATIENT)
+    check(out, build("en-de", folder, SIZES["en-de"])[1], "en-de", every=100)
+    codes, words, other = out / "code", tmp_path / "dict.txt", tmp_path / "other"
+    tokens = {token for line in lines(*(out / "clean").iterdir()) for token in line.split()}
+    words.write_text("".join(f"{token} 1\n" for token in ["first", *sorted(tokens)]))
+    said = run(*command, "--out", other, "--bpe-codes", codes, "--dict", words, **PATIENT).stderr
+    assert re.search(r"^--dict: 0\.000% of the tokens of valid and test are unknown$", said, re.M)
+    assert (other / "data-bin/code").read_bytes() == codes.read_bytes()
+    assert (other / "clean/train.de").read_bytes() == (out / "clean/train.de").read_bytes()
+    for lang in ("en", "de"):
+        assert Dictionary.load(str(other / f"data-bin/dict.{lang}.txt")).index("first") == 4
 
 
 def test_two_runs_in_one_folder_are_refused(german):
@@ -261,7 +266,7 @@ def test_dead_links_are_named_and_fetch_only_ends_with_the_archives(german):
         assert all(f"{server.url}{path}: HTTP 404" in error for path in tried)
         assert [path for path, _ in server.requests if CRAWL in path] == tried
         (folder / "hidden").rename(folder / CRAWL)
-        said = run(*command, env={**os.environ, "PROGRESS_SECONDS": "0"}).stderr
+        said = run(*command, **PATIENT).stderr
     assert re.search(rf"^fetching {CRAWL}: .* of .*left$", said, re.M)
     names = {path.name for path in folder.glob("*.tgz")}
     assert len(names) == 3 and {path.name for path in (out / "archives").iterdir()} == names
