@@ -177,8 +177,8 @@ def test_an_ensemble_with_fairseqs_transformer(checkpoints, data):
 
 @pytest.mark.parametrize("order", ["ordered", "unordered"])
 def test_constrained_decoding(order, checkpoints, data, tmp_path, forced):
-    sources = ["The c@@ at is not s@@ ad .", "He is ri@@ ch ."]
-    constraints = ["nous pas", "la"]
+    sources = (data.parent / "bpe/test.en").read_text().splitlines()[:2]
+    constraints = ["vous pas", "la"]
     text = "".join(f"{s}\t" + c.replace(" ", "\t") + "\n" for s, c in zip(sources, constraints))
     (tmp_path / "input").write_text(text)
     arguments = ("--constraints", order, "--input", tmp_path / "input", "--nbest", 2)
@@ -201,7 +201,8 @@ def test_validate(checkpoints, data, forced, monkeypatch):
         monkeypatch.setattr(SimpleProgressBar, "print", keep)
         validate(data, path, "--valid-subset", "test", "--log-format", "simple")
         (found[name],) = map(dict, kept)
-    assert found["none"] == found["vanilla"] != found["mean"]
+    assert found["none"] == pytest.approx(found["vanilla"], rel=1e-4)
+    assert found["none"] != pytest.approx(found["mean"], rel=1e-4)
     references = generate(data, checkpoints["mean"], "--score-reference")
     targets = (data.parent / "bpe/test.fr").read_text().splitlines()
     scores = [s for n in range(20) for s in forced(references["S"][n][0], targets[n])]
@@ -210,7 +211,7 @@ def test_validate(checkpoints, data, forced, monkeypatch):
 
 def test_too_long_a_sentence_is_named_or_left_out(checkpoints, data, caplog):
     limit = ("--max-source-positions", 25)
-    with pytest.raises(Exception, match="sample #18 .* max_positions=.25, "):
+    with pytest.raises(Exception, match=r"sample #\d+ .* max_positions=.25, "):
         generate(data, checkpoints["mean"], *limit)
     with caplog.at_level("WARNING"):
         lines = generate(data, checkpoints["mean"], *limit, "--skip-invalid-size-inputs-valid-test")

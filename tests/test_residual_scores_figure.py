@@ -8,6 +8,7 @@ from models import EOS, build, eager_scores
 from realformer_fairseq.analysis import residual_scores_figure
 from realformer_fairseq.analysis.carried_scores import scores_by_layer
 from realformer_fairseq.analysis.residual_scores_figure import parts_of
+from realformer_runtime.command_line import UserError
 
 PNG = b"\x89PNG\r\n\x1a\n"
 HEAD = 1
@@ -84,6 +85,6 @@ def test_mistakes_get_one_line(extra, words, given, tmp_path):
 
 def test_without_residual_scores_there_is_nothing_to_draw():
     model = build(residual_attention="mean", residual_chains="cross").eval()
-    with pytest.raises(residual_scores_figure.UserError, match="--attention encoder"):
+    with pytest.raises(UserError, match="--attention encoder"):
         scores_by_layer(model, OnePair(), 0, "encoder", 0)
     assert len(scores_by_layer(model, OnePair(), 0, "cross", 0)) == 3
