@@ -36,7 +36,7 @@ done
 
 make_corpus() { # folder
   say "making the sample corpus"
-  PYTHONPATH="$PROJECT/data-prep" python3 -m sample_corpus --out "$1"
+  PYTHONPATH="$PROJECT/data-prep:$PYTHONPATH" python3 -m sample_corpus --out "$1"
 }
 
 make_absolute OUT

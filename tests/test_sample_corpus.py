@@ -174,7 +174,11 @@ def test_only_verbs_in_er_are_conjugated_as_such():
 def written(tmp_path_factory):
     """The files as the command writes them, under a hash seed of their own."""
     directory = tmp_path_factory.mktemp("corpus") / "new"
-    environment = {**os.environ, "PYTHONPATH": PROJECT / "data-prep", "PYTHONHASHSEED": "1"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{PROJECT / 'data-prep'}:{PROJECT}",
+        "PYTHONHASHSEED": "1",
+    }
     run("python3", "-m", "sample_corpus", "--out", directory, env=environment)
     return directory
 

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
+from realformer_runtime.atomic_output import atomic_output
+
 from .patterns import sentence
 from .sampling import Sampler
 
@@ -97,7 +99,7 @@ def write(directory: str, seed: int = SEED) -> None:
     for name, chosen in build(seed).items():
         for language in ("en", "fr"):
             path = os.path.join(directory, f"{name}.{language}")
-            with open(path + ".tmp", "w", encoding="utf-8", newline="\n") as file:
-                file.writelines(getattr(pair, language) + "\n" for pair in chosen)
-            os.replace(path + ".tmp", path)
+            text = "".join(getattr(pair, language) + "\n" for pair in chosen)
+            with atomic_output(path) as temporary:
+                temporary.write_bytes(text.encode("utf-8"))
         print(f"{name}: {len(chosen)} sentence pairs")
