@@ -9,26 +9,31 @@ from .command_line import UserError
 
 
 @contextmanager
-def atomic_output(path, replace_link: bool = False) -> Iterator[Path]:
+def atomic_output(path, exclusive: bool = False) -> Iterator[Path]:
     """Yield a temporary path in the same folder; it becomes ``path`` if the block succeeds.
 
     If the block fails, the temporary file is removed, and what was at ``path`` stays as it was.
     An error of the system that names no file, such as that of a full disk, names ``path`` then.
-    A symbolic link is followed, or with ``replace_link`` replaced. Entering fails early, before any
-    long computation, where nothing can be written.
+    A symbolic link is followed. Entering fails early, before any long computation, where nothing
+    can be written.
+
+    Args:
+        exclusive: nobody else writes into the folder. The temporary file is ``path.tmp``, so that a
+            killed process leaves one such file at most, and a symbolic link is replaced
 
     Raises:
         UserError: no such folder, or ``path`` is something other than a file
         OSError: the folder cannot be written to
     """
-    target = Path(path) if replace_link else Path(os.path.realpath(path))
+    target = Path(path) if exclusive else Path(os.path.realpath(path))
     if not target.parent.is_dir():
         raise UserError(f"{path}: no such folder: {target.parent}")
     # A rename would replace /dev/null itself if root writes to it.
     if target.exists() and not target.is_file():
         raise UserError(f"{path}: exists and is not a file")
     # Not the tempfile module: its files are readable by their owner only, whatever the umask.
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    name = f"{target.name}.tmp" if exclusive else f".{target.name}.{os.getpid()}.tmp"
+    temporary = target.with_name(name)
     try:
         temporary.touch()
         yield temporary

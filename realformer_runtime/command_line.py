@@ -30,10 +30,10 @@ def flag(name: str) -> str:
 
 def whole_number_above_0(text: str, most: int = 10**18 - 1) -> int:
     """A count up to ``most``; the ``type`` of an option."""
-    if not re.fullmatch("[1-9][0-9]*", text):
+    if not re.fullmatch("0*[1-9][0-9]*", text):
         raise argparse.ArgumentTypeError(f"'{text}' is not a whole number above 0")
     # Python itself refuses to read thousands of digits.
-    if len(text) > len(str(most)) or int(text) > most:
+    if len(text.lstrip("0")) > len(str(most)) or int(text) > most:
         raise argparse.ArgumentTypeError(f"'{text}' is above {most}")
     return int(text)
 

@@ -8,10 +8,11 @@ from conftest import PROJECT, TRAINING, run
 from fairseq import checkpoint_utils
 from fairseq.trainer import Trainer
 from fairseq_mains import make_trainer
+from models import build
 
-from realformer_fairseq import fairseq_patches
+from realformer_fairseq import RealFormerModel, fairseq_patches
 from realformer_fairseq.fairseq_patches import PATCHES, is_ours
-from realformer_fairseq.training.affected_models import is_trained_by_us
+from realformer_fairseq.training.affected_models import is_one_of_ours, is_trained_by_us
 from realformer_fairseq.training.trainer import RealFormerTrainer
 
 # A second --user-dir, which says what fairseq-train does to a trainer and with which functions.
@@ -88,6 +89,19 @@ def test_what_others_wrap_around_ours_stays(monkeypatch):
 )
 def test_models_concerned(name, ours):
     assert is_trained_by_us(name) is ours
+
+
+def test_wrapped_models_and_those_that_build_on_ours_are_concerned():
+    """FSDP wraps a model twice where it flattens parameters."""
+    model = build()
+    for _ in range(3):
+        assert is_one_of_ours(model)
+        wrapper = torch.nn.Module()
+        wrapper.module = model
+        model = wrapper
+    model = build()
+    model.__class__ = type("Theirs", (RealFormerModel,), {})
+    assert is_one_of_ours(model) and not is_one_of_ours(torch.nn.Linear(1, 1))
 
 
 @pytest.mark.parametrize("arch", ["realformer_tiny", "transformer", "fconv"])

@@ -129,6 +129,9 @@ def load_ensemble(cfg) -> Ensemble:
             utils.split_paths(cfg.common_eval.path),
             ast.literal_eval(cfg.common_eval.model_overrides),
             tasks.setup_task(cfg.task),
+            strict=cfg.checkpoint.checkpoint_shard_count == 1,
+            suffix=cfg.checkpoint.checkpoint_suffix,
+            num_shards=cfg.checkpoint.checkpoint_shard_count,
         )
         for model in models:
             if cfg.common.fp16:

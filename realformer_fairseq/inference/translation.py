@@ -137,7 +137,10 @@ def main() -> None:
             lines = list(read_utf8_lines(file, args.input))
     else:
         lines = list(read_utf8_lines(sys.stdin.buffer, "standard input"))
-    write_lines(translate_lines(load(args, command), lines, args.overlong), args.output)
+    translations = [""] * len(lines)
+    if any(line.strip() for line in lines):
+        translations = translate_lines(load(args, command), lines, args.overlong)
+    write_lines(translations, args.output)
 
 
 if __name__ == "__main__":

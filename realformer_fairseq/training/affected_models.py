@@ -15,20 +15,27 @@ from torch import nn
 from ..models.model import RealFormerModel
 from ..models.multilingual import MultilingualRealFormerModel
 
-# Our models, and the baseline that they are compared with.
-MODELS = (RealFormerModel, MultilingualRealFormerModel, TransformerModel)
+OURS = (RealFormerModel, MultilingualRealFormerModel)
 
 _at_work: ContextVar[bool] = ContextVar("our trainer is at work", default=False)
 
 
 def is_trained_by_us(name: Any) -> bool:
-    """Whether the architecture or model of a name is one of ``MODELS``."""
-    return (ARCH_MODEL_REGISTRY.get(name) or MODEL_REGISTRY.get(name)) in MODELS
+    """Whether an architecture or model is ours, or the baseline that ours are compared with."""
+    model = ARCH_MODEL_REGISTRY.get(name) or MODEL_REGISTRY.get(name)
+    return model is not None and is_affected(model)
+
+
+def is_affected(model: type) -> bool:
+    """Whether a class is of our models, or fairseq's Transformer itself: others build on that."""
+    return issubclass(model, OURS) or model is TransformerModel
 
 
 def is_one_of_ours(model: nn.Module) -> bool:
-    """Whether a model is one of ``MODELS``, also wrapped by FSDP. Subclasses do not count."""
-    return type(getattr(model, "module", model)) in MODELS
+    """Whether a model is affected, also in FSDP's wrappers, of which there may be two."""
+    while isinstance(getattr(model, "module", None), nn.Module):
+        model = model.module
+    return is_affected(type(model))
 
 
 def our_trainer_is_at_work() -> bool:

@@ -22,7 +22,8 @@ def no_tpu_without_its_library(parse: Callable[..., Any]) -> Callable[..., Any]:
         asked_for = "--tpu" in (sys.argv if input_args is None else input_args)
         namespace = parsed[0] if isinstance(parsed, tuple) else parsed
         no_library = importlib.util.find_spec("torch_xla") is None
-        ours = is_trained_by_us(getattr(namespace, "arch", None))
+        arch = getattr(namespace, "arch", None)  # none where a model is only loaded
+        ours = arch is None or is_trained_by_us(arch)
         if ours and getattr(namespace, "bf16", False) and no_library and not asked_for:
             namespace.tpu = False
         return parsed

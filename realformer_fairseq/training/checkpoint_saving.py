@@ -30,7 +30,7 @@ def write_whole(write: Callable[[Path], Any], path: str) -> None:
     """Write a file with ``write`` by :func:`atomic_output`, or raise CheckpointNotSaved."""
     for attempt in range(1, ATTEMPTS + 1):
         try:
-            with atomic_output(path, replace_link=True) as temporary:
+            with atomic_output(path, exclusive=True) as temporary:
                 write(temporary)
             return
         # torch raises RuntimeError if the disk is full

@@ -29,7 +29,6 @@ from .save_dir_lock import lock_save_dir
 
 # Other models may change a checkpoint when they load it, so it cannot be compared with them.
 CHECKED = (RealFormerModel, TransformerModel)
-LEFTOVERS = (".*.pt.*.tmp", "*.pt.tmp")  # of a killed training; the second of earlier versions
 
 logger = logging.getLogger(__name__)
 
@@ -51,13 +50,13 @@ def check_model(path: str, trainer: Trainer, only_shapes: bool) -> None:
 
 
 def prepare_loading(trainer: Trainer, filename: str, reset_optimizer: bool) -> Tuple[str, str]:
-    """Lock ``--save-dir``, remove ``LEFTOVERS``, choose a checkpoint and check its model."""
+    """Lock ``--save-dir``, remove what a killed training left, choose and check a checkpoint."""
     save_dir = trainer.cfg.checkpoint.save_dir
     if not trainer.cfg.checkpoint.no_save and trainer._save_dir_lock is None:
         trainer._save_dir_lock = lock_save_dir(save_dir)
     if trainer._save_dir_lock is not None:
-        for path in (path for pattern in LEFTOVERS for path in Path(save_dir).glob(pattern)):
-            path.unlink()
+        for leftover in Path(save_dir).glob("*.pt.tmp"):
+            leftover.unlink()
     path, warning = choose_checkpoint(filename, save_dir)
     if os.path.exists(path):
         check_model(path, trainer, only_shapes=reset_optimizer)

@@ -87,6 +87,7 @@ def save_and_exit(trainer: Trainer, number: int) -> None:
     if trainer.data_parallel_world_size > 1:
         arrived = torch.zeros(1, device=trainer.device)
         distributed_utils.all_reduce(arrived, group=trainer.data_parallel_process_group)
+        arrived.item()  # waits on a GPU, too
         # Else threads of the process group may still run when the process ends, and abort it.
         torch.distributed.destroy_process_group()
     name, updates = signal.Signals(number).name, trainer.get_num_updates()

@@ -8,6 +8,8 @@ import functools
 import sys
 from typing import Any, Callable, Dict, List, Optional
 
+import torch
+from fairseq.distributed import utils as distributed_utils
 from fairseq.trainer import Trainer
 
 from .admin_profile import profile_before_training
@@ -42,6 +44,11 @@ class RealFormerTrainer(Trainer):
             profile_before_training(self)
         return extra_state
 
+    def save_checkpoint(self, filename, extra_state):
+        """Save whole files only, also where fairseq saves the state of a crash."""
+        with our_trainer_at_work():
+            return super().save_checkpoint(filename, extra_state)
+
     def get_train_iterator(self, epoch, combine=True, load_dataset=True, **kwargs):
         """The batches of an epoch: those of epoch 1, in the order of this epoch."""
         get = functools.partial(super().get_train_iterator, combine=combine, **kwargs)
@@ -57,6 +64,10 @@ class RealFormerTrainer(Trainer):
         output = super().train_step(samples, raise_oom)
         if self.data_parallel_world_size == 1:
             self._signal_on_a_rank = self._signal_watch.received
+        elif self.cfg.optimization.use_bmuf:  # its ranks sum their numbers only now and then
+            received = torch.tensor(self._signal_watch.received, device=self.device)
+            distributed_utils.all_reduce(received, self.data_parallel_process_group, op="max")
+            self._signal_on_a_rank = int(received.item())
         if self._signal_on_a_rank and not training_is_over(self):
             save_and_exit(self, self._signal_on_a_rank)
         return output
