@@ -29,7 +29,7 @@ class Patch(NamedTuple):
     name: str
     wrapper: Callable[[Callable[..., Any]], Callable[..., Any]]
     reason: str
-    models: str
+    models: str = TRAINED
 
 
 PATCHES = (
@@ -38,49 +38,42 @@ PATCHES = (
         "load_checkpoint",
         with_our_trainer,
         "the trainer becomes a RealFormerTrainer, which fairseq-train has no option for",
-        TRAINED,
     ),
     Patch(
         checkpoint_utils,
         "save_checkpoint",
         save_or_end,
         "a training that cannot save ends in one line that names the file",
-        TRAINED,
     ),
     Patch(
         checkpoint_utils,
         "torch_persistent_save",
         save_whole,
         "after a failed write, fairseq appends its next attempt to the partial file",
-        TRAINED,
     ),
     Patch(
         PathManager,
         "copy",
         copy_whole,
         "fairseq copies checkpoint_last.pt in place, so that a kill leaves half a file",
-        TRAINED,
     ),
     Patch(
         distributed_utils,
         "broadcast_object",
         without_settings,
         "torch 2.6 and later refuses a checkpoint's settings on all ranks but the first",
-        TRAINED,
     ),
     Patch(
         distributed_utils,
         "call_main",
         forward_to_spawned,
         "the signal that stops a training must also reach the processes that fairseq starts",
-        TRAINED,
     ),
     Patch(
         options,
         "parse_args_and_arch",
         no_tpu_without_its_library,
         "fairseq takes --bf16 for a TPU and stops with an error about xla_device",
-        TRAINED,
     ),
 )
 

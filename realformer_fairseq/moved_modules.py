@@ -63,9 +63,6 @@ class MovedModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(self, name, path=None, target=None):
         return importlib.util.spec_from_loader(name, self) if name in self.paths else None
 
-    def create_module(self, spec):
-        return None
-
     def exec_module(self, module):
         sys.modules[module.__name__] = importlib.import_module(self.warned_path(module.__name__))
 

@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 import warnings
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import List, Sequence
@@ -132,11 +133,8 @@ def main() -> None:
         for number, line in enumerate(read_utf8_lines(sys.stdin.buffer, "standard input"), 1):
             print(*translate_lines(ensemble, [line], args.overlong, number), flush=True)
         return
-    if args.input:
-        with open(args.input, "rb") as file:
-            lines = list(read_utf8_lines(file, args.input))
-    else:
-        lines = list(read_utf8_lines(sys.stdin.buffer, "standard input"))
+    with open(args.input, "rb") if args.input else nullcontext(sys.stdin.buffer) as file:
+        lines = list(read_utf8_lines(file, args.input or "standard input"))
     translations = [""] * len(lines)
     if any(line.strip() for line in lines):
         translations = translate_lines(load(args, command), lines, args.overlong)

@@ -17,7 +17,7 @@ from ..models.multilingual import MultilingualRealFormerModel
 
 OURS = (RealFormerModel, MultilingualRealFormerModel)
 
-_at_work: ContextVar[bool] = ContextVar("our trainer is at work", default=False)
+OUR_TRAINER_IS_AT_WORK: ContextVar[bool] = ContextVar("our trainer is at work", default=False)
 
 
 def is_trained_by_us(name: Any) -> bool:
@@ -38,15 +38,11 @@ def is_one_of_ours(model: nn.Module) -> bool:
     return is_affected(type(model))
 
 
-def our_trainer_is_at_work() -> bool:
-    return _at_work.get()
-
-
 @contextlib.contextmanager
 def our_trainer_at_work() -> Iterator[None]:
     """Mark a block as work of our trainer."""
-    token = _at_work.set(True)
+    token = OUR_TRAINER_IS_AT_WORK.set(True)
     try:
         yield
     finally:
-        _at_work.reset(token)
+        OUR_TRAINER_IS_AT_WORK.reset(token)

@@ -17,7 +17,7 @@ from fairseq.file_io import PathManager
 from realformer_runtime.atomic_output import atomic_output
 from realformer_runtime.command_line import UserError
 
-from .affected_models import our_trainer_is_at_work
+from .affected_models import OUR_TRAINER_IS_AT_WORK
 
 ATTEMPTS, SECONDS_BETWEEN = 3, 2.5  # as in fairseq
 
@@ -57,7 +57,7 @@ def save_whole(save: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(save)
     def save_or_leave(obj, filename, async_write: bool = False):
         elsewhere = PathManager.path_requires_pathmanager(filename)
-        if async_write or elsewhere or not our_trainer_is_at_work():
+        if async_write or elsewhere or not OUR_TRAINER_IS_AT_WORK.get():
             return save(obj, filename, async_write)
 
         def write(temporary: Path) -> None:
@@ -76,7 +76,7 @@ def copy_whole(copy: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(copy)
     def copy_or_leave(src_path: str, dst_path: str, overwrite: bool = False):
-        if PathManager.path_requires_pathmanager(dst_path) or not our_trainer_is_at_work():
+        if PathManager.path_requires_pathmanager(dst_path) or not OUR_TRAINER_IS_AT_WORK.get():
             return copy(src_path, dst_path, overwrite)
         write_whole(lambda temporary: shutil.copyfile(src_path, temporary), dst_path)
         return dst_path

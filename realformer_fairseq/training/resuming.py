@@ -22,7 +22,7 @@ from realformer_checkpoints.reading import load_checkpoint
 from realformer_runtime.command_line import UserError
 
 from ..models.model import RealFormerModel
-from .affected_models import our_trainer_is_at_work
+from .affected_models import OUR_TRAINER_IS_AT_WORK
 from .checkpoint_comparison import differing_options, differing_shapes
 from .resume_choice import choose_checkpoint
 from .save_dir_lock import lock_save_dir
@@ -99,7 +99,7 @@ def without_settings(broadcast_object: Callable[..., Any]) -> Callable[..., Any]
     @functools.wraps(broadcast_object)
     def broadcast_without(obj, *args, **kwargs):
         is_checkpoint = isinstance(obj, dict) and "cfg" in obj and "optimizer_history" in obj
-        if is_checkpoint and our_trainer_is_at_work():
+        if is_checkpoint and OUR_TRAINER_IS_AT_WORK.get():
             obj = {**obj, "cfg": None}
         return broadcast_object(obj, *args, **kwargs)
 
