@@ -1,5 +1,7 @@
 """Folding omega away leaves what a model computes as it was."""
 
+import argparse
+
 import fairseq
 import pytest
 import torch
@@ -100,6 +102,20 @@ def test_an_omega_of_zero_is_named(value):
         model.decoder.layers[1].ffn_residual.omega[3] = value
     with pytest.raises(UserError, match="decoder.layers.1.ffn_residual.omega is zero or not fin"):
         folded(model, sublayer_scaling="admin")
+
+
+def test_options_that_a_checkpoint_lacks_are_fairseqs_defaults():
+    model = dict(with_trained_omega(sublayer_scaling="admin").state_dict())
+    fold_state({"model": model, "cfg": {"model": argparse.Namespace()}})
+    assert (
+        len(model["encoder.embed_positions.weight"])
+        == len(model["decoder.embed_positions.weight"])
+        == 1024 + 2
+    )
+    model = dict(with_trained_omega(sublayer_scaling="admin").state_dict())
+    state = {"model": model, "cfg": {"model": argparse.Namespace(max_source_positions="x")}}
+    with pytest.raises(UserError, match="trained with x positions in the encoder"):
+        fold_state(state)
 
 
 def test_the_average_of_weights_belongs_to_the_training_before():

@@ -10,7 +10,7 @@ from realformer_checkpoints.writing import write_checkpoint
 from realformer_runtime.atomic_output import atomic_output
 from realformer_runtime.command_line import ArgumentParser, UserError, run_main
 
-from ..models.architectures import realformer
+from ..models.architectures import complete_options
 from ..models.config import own_options
 from .omega_algebra import fold_omega
 
@@ -31,7 +31,7 @@ def stored_options(state: Dict[str, Any]) -> argparse.Namespace:
     if not isinstance(stored, dict) or not all(isinstance(name, str) for name in stored):
         raise UserError("its options are not stored as fairseq-train stores them")
     args = argparse.Namespace(**stored)
-    realformer(args)
+    complete_options(args)
     return args
 
 

@@ -4,6 +4,7 @@ An option on the command line overrides the architecture. No architecture ties t
 fairseq: ``--share-all-embeddings`` needs a joined dictionary.
 """
 
+from fairseq.models.transformer import DEFAULT_MAX_SOURCE_POSITIONS, DEFAULT_MAX_TARGET_POSITIONS
 from fairseq.models.transformer.transformer_legacy import base_architecture
 
 from .config import own_options
@@ -73,6 +74,15 @@ def realformer_tiny(args):
         decoder_attention_heads=4,
     )
     realformer(args)
+
+
+def complete_options(args):
+    """Fill in what checkpoints of older versions lack, and the positions, which no --arch sets."""
+    realformer(args)
+    defaults = {"source": DEFAULT_MAX_SOURCE_POSITIONS, "target": DEFAULT_MAX_TARGET_POSITIONS}
+    for side, default in defaults.items():
+        if getattr(args, f"max_{side}_positions", None) is None:
+            setattr(args, f"max_{side}_positions", default)
 
 
 ARCHITECTURES = (

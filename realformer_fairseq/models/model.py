@@ -2,16 +2,12 @@
 
 from fairseq.models import register_model, register_model_architecture
 from fairseq.models.transformer import TransformerModelBase
-from fairseq.models.transformer.transformer_config import (
-    DEFAULT_MAX_SOURCE_POSITIONS,
-    DEFAULT_MAX_TARGET_POSITIONS,
-)
 from fairseq.tasks.language_modeling import LanguageModelingTask
 from fairseq.tasks.multilingual_translation import MultilingualTranslationTask
 from omegaconf import OmegaConf
 
 from ..modules.dropout import replace_dropout
-from .architectures import ARCHITECTURES, realformer
+from .architectures import ARCHITECTURES, complete_options
 from .config import RealFormerConfig, add_arguments, check_names
 from .decoder import RealFormerDecoder
 from .encoder import RealFormerEncoder
@@ -58,13 +54,7 @@ class RealFormerModel(TransformerModelBase):
         check_task(task)
         if OmegaConf.is_config(args):  # hydra
             check_names(args)
-        realformer(args)  # checkpoints of older versions lack newer options
-        for side, default in (
-            ("source", DEFAULT_MAX_SOURCE_POSITIONS),
-            ("target", DEFAULT_MAX_TARGET_POSITIONS),
-        ):
-            if getattr(args, f"max_{side}_positions", None) is None:
-                setattr(args, f"max_{side}_positions", default)
+        complete_options(args)
         # The checkpoint stores args, so they must have the number of layers after pruning.
         for side in ("encoder", "decoder"):
             kept = getattr(args, f"{side}_layers_to_keep")
