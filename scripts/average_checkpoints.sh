@@ -23,8 +23,9 @@
 # fairseq-train with --restore-file FILE --reset-optimizer.
 #
 # A checkpoint's EMA weights are beside its model, and fairseq-generate and translate.sh do not look at
-# them. With --ema the result has the mean of them as its model and as its EMA, and --store-ema goes on
-# from there; without --ema the result has no EMA, and fairseq-train refuses --store-ema with it.
+# them. With --ema the result has the mean of them as its model and as its EMA, so that --store-ema and
+# --ema-seed-model can start from it. Without --ema it has no EMA, without which fairseq's --store-ema
+# starts from no file.
 #
 # A missing epoch between those asked for, a parameter that is not in all files or has another shape, NaN
 # or infinity in a parameter, and a truncated file are named, and nothing is written. Nothing in a file is run. Memory is needed
