@@ -140,5 +140,4 @@ def test_they_are_folded(mode, tmp_path):
     state = torch.load(tmp_path / "b.pt", weights_only=True)
     assert state["args"].encoder_attention_heads == 4
     assert state["args"].arch == ("transformer" if mode == "none" else "realformer_tiny")
-    unsafe = torch.serialization.get_unsafe_globals_in_checkpoint(tmp_path / "b.pt")
-    assert unsafe == (["argparse.Namespace"] if mode == "mean" else [])
+    assert (b"cargparse\nNamespace\n" in (tmp_path / "b.pt").read_bytes()) == (mode == "mean")
