@@ -363,7 +363,9 @@ def test_hostile_ema_weights_are_refused(tmp_path, ema):
 )
 def test_options_that_cannot_work(three, tmp_path, arguments, message):
     arguments, message = arguments.format(here=tmp_path).split(), message.format(here=tmp_path)
-    error = average("--inputs", tmp_path, "--output", tmp_path / "out.pt", *arguments)
+    for option, value in (("--inputs", tmp_path), ("--output", tmp_path / "out.pt")):
+        arguments += [option, value] if option not in arguments else []
+    error = average(*arguments)
     assert error.startswith("average_checkpoints.sh: ") and message in error
     assert "\n" not in error
     assert sorted(os.listdir(tmp_path)) == sorted(map(os.path.basename, three))
