@@ -29,6 +29,7 @@ from realformer_runtime.text.utf8_lines import read_utf8_lines
 from ..models.hub_interface import BEAM, LENPEN, check_file, check_files
 from .fairseq_interactive import Ensemble, interactive_command, load_ensemble, read_options
 from .int8 import quantize
+from .languages import set_languages
 
 PROGRAM = "translate.sh"
 
@@ -41,12 +42,13 @@ def load(args, command: Sequence[str]) -> Ensemble:
     """
     logging.getLogger().setLevel(logging.ERROR)  # fairseq has a line for every batch
     warnings.simplefilter("ignore")  # torch's and hydra's, of their plans
-    tokenize = line_function(args.source_lang, args.moses, normalize_punctuation=args.moses)
+    source, target = args.codes
+    tokenize = line_function(source, args.moses, normalize_punctuation=args.moses)
     encode = line_encoder(args.bpe_codes, "--bpe-codes")
     cfg = read_options(command)
     print(shlex.join(command), file=sys.stderr, flush=True)
     ensemble = load_ensemble(cfg)
-    ensemble.tokenizer = SimpleNamespace(encode=tokenize, decode=line_detokenizer(args.target_lang))
+    ensemble.tokenizer = SimpleNamespace(encode=tokenize, decode=line_detokenizer(target))
     decode = functools.partial(post_process, symbol=cfg.common_eval.post_process)
     ensemble.bpe = SimpleNamespace(encode=encode, decode=decode)
     if args.int8:
@@ -101,8 +103,8 @@ def parse_args(argv: Sequence[str]):
     add("--bpe-codes", metavar="FILE", help="default: code in --data")
     add("--input", metavar="FILE", help="default: standard input")
     add("--output", metavar="FILE", help="default: standard output")
-    add("--source-lang", default="en", metavar="LANG")
-    add("--target-lang", default="fr", metavar="LANG")
+    add("--source-lang", metavar="LANG", help="default: the checkpoint's")
+    add("--target-lang", metavar="LANG", help="default: the checkpoint's")
     add("--beam", type=count, default=BEAM, metavar="N")
     add("--lenpen", type=float, default=LENPEN, metavar="X")
     add("--max-tokens", type=count, default=2000, metavar="N", help="source subwords in a batch")
@@ -123,6 +125,7 @@ def parse_args(argv: Sequence[str]):
 
 def main() -> None:
     args = parse_args(sys.argv[1:])
+    set_languages(args, PROGRAM)
     command = interactive_command(args)
     if args.dry_run:
         print(shlex.join(command))

@@ -18,9 +18,9 @@ from typing import Dict, Iterable, List
 
 from subword_nmt.learn_bpe import learn_bpe
 
-from ..command_line import ArgumentParser, UserError, whole_number_above_0
+from ..command_line import ArgumentParser, UserError, run_main, whole_number_above_0
 from .bpe_encoding import STRIPPED, line_encoder
-from .parallel_lines import convert_stream, number_of_processes, run_in_pipe
+from .parallel_lines import convert_stream, number_of_processes
 from .utf8_lines import read_utf8_lines
 
 PROGRAM = "byte_pair_encoding"
@@ -108,4 +108,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run_in_pipe(main, PROGRAM)
+    run_main(main, PROGRAM)

@@ -14,7 +14,7 @@ import threading
 from concurrent.futures.process import BrokenProcessPool
 from typing import BinaryIO, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from ..command_line import UserError, run_main, whole_number_above_0
+from ..command_line import UserError, whole_number_above_0
 from .utf8_lines import decode_line
 
 BLOCK_BYTES = 1 << 18
@@ -173,18 +173,3 @@ def convert_stream(
         sink.write(b"\n")
     sink.flush()
     return total
-
-
-def run_in_pipe(main: Callable[[], None], program: str) -> None:
-    """``run_main`` for a filter: it ends quietly when its output closes or on Ctrl-C."""
-
-    def quiet_main():
-        try:
-            main()
-            sys.stdout.flush()
-        except BrokenPipeError:
-            # Else Python would flush the remaining output again, and complain.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(128 + signal.SIGPIPE)
-
-    run_main(quiet_main, program)

@@ -18,14 +18,14 @@ from typing import Callable, Dict, List
 from sacremoses import MosesDetokenizer
 
 from ..atomic_output import atomic_output
-from ..command_line import ArgumentParser, UserError
+from ..command_line import ArgumentParser, UserError, run_main
 from .moses_parity import (
     PerlMosesTokenizer,
     punctuation_normalizer,
     remove_control_characters,
     remove_non_printing,
 )
-from .parallel_lines import convert_stream, number_of_processes, run_in_pipe
+from .parallel_lines import convert_stream, number_of_processes
 from .wordwise_tokenizer import FastMosesTokenizer, WordwiseTokenizer
 
 PROGRAM = "tokenization"
@@ -157,4 +157,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run_in_pipe(main, PROGRAM)
+    run_main(main, PROGRAM)
