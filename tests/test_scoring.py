@@ -10,6 +10,7 @@ from conftest import PROJECT, run
 from translations import HYPOTHESES, REFERENCES, score_bleu, write
 
 from realformer_runtime.scores import hypothesis_files, scoring
+from realformer_runtime.scores.measures import sacrebleu_measure
 
 # Sentence 1 comes first, as fairseq sorts by length; sentence 0 has two hypotheses (--nbest 2).
 LOG = """\
@@ -67,7 +68,7 @@ def test_domains_are_sorted_by_size_and_scored_apart():
     labels = ["man:ls.1", "ddtp\tunclutter", "ddtp", "lohelp\t01/06050500.html"]
     hypotheses = [*HYPOTHESES, "bonjour le monde entier", "a b c d e"]
     references = [*REFERENCES, "bonjour le monde entier", "a b c d f"]
-    domains = scoring.scores_by_domain(hypotheses, references, labels)
+    domains = scoring.scores_by_domain(hypotheses, [references], labels, sacrebleu_measure("fr"))
     lines = [(name, row["lines"]) for name, row in domains.items()]
     assert lines == [("ddtp", 2), ("lohelp", 1), ("man", 1)]
     expected = sacrebleu.corpus_bleu(hypotheses[1:3], [references[1:3]])
