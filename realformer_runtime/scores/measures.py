@@ -69,7 +69,8 @@ CHRF2 = Measure("chrF2", "", 1, CHRF)
 # Without smoothing: a corpus without a matching 4-gram scores 0, as in multi-bleu.
 MULTI_BLEU = partial(BLEU, tokenize="none", smooth_method="none", force=True)
 COMPOUND_LANGUAGES = ("de",)
-# sacreBLEU's tokenisers that it comes without; setup.py has the same extras.
+CHARACTERS_COUNT = WITHOUT_SPACES - CHINESE - {"ja"}
+# What sacreBLEU's tokenisers need besides; setup.py has the same extras.
 EXTRAS = {"ja": "sacrebleu[ja]", "ko": "sacrebleu[ko]"}
 
 
@@ -83,7 +84,7 @@ def sacrebleu_measure(lang: str) -> Measure:
         UserError: the tokeniser is not installed
     """
     metric = partial(BLEU, trg_lang="zh" if lang in CHINESE else lang)
-    if lang in WITHOUT_SPACES - CHINESE - {"ja"}:
+    if lang in CHARACTERS_COUNT:
         metric = partial(BLEU, tokenize="char")
     try:
         metric()
@@ -94,10 +95,12 @@ def sacrebleu_measure(lang: str) -> Measure:
     return Measure(SACREBLEU, "", 1, metric)
 
 
-def ter_measure(lang: str) -> Measure:
-    """TER; each Chinese character, also in Japanese, is a word."""
-    options = dict(normalized=True, asian_support=True) if lang in CHINESE | {"ja"} else {}
-    return Measure("TER", " (lower is better)", 1, partial(TER, **options))
+def ter_measures(lang: str) -> List[Measure]:
+    """TER, for which a Chinese character is a word; none where it would not find the words."""
+    if lang in CHARACTERS_COUNT:
+        return []
+    options = dict(normalized=True, asian_support=True) if lang in WITHOUT_SPACES else {}
+    return [Measure("TER", " (lower is better)", 1, partial(TER, **options))]
 
 
 def moses_measures(lang: str) -> List[Measure]:
@@ -134,8 +137,18 @@ def measures(lang: str, with_ter: bool = False) -> List[Measure]:
     Args:
         lang: as ``language_code`` gives it
     """
-    general = [sacrebleu_measure(lang), CHRF2] + [ter_measure(lang)] * with_ter
+    general = [sacrebleu_measure(lang), CHRF2] + ter_measures(lang) * with_ter
     return general + moses_measures(lang)
+
+
+def left_out(lang: str, with_ter: bool = False) -> List[str]:
+    """A line for each measure that ``measures`` lacks."""
+    lines = []
+    if with_ter and not ter_measures(lang):
+        lines.append(f"no TER: nothing separates the words of '{lang}'")
+    if not moses_measures(lang):
+        lines.append(f"no tokenised BLEU: Moses has no rules for '{lang}'")
+    return lines
 
 
 def paired_bootstrap(

@@ -15,7 +15,7 @@ from ..atomic_output import atomic_output
 from ..command_line import ArgumentParser, UserError, run_main, whole_number_above_0
 from ..text.languages import language_code
 from .hypothesis_files import read_hypotheses, read_lines, read_references
-from .measures import SACREBLEU, Measure, References, measures, moses_measures, paired_bootstrap
+from .measures import SACREBLEU, Measure, References, left_out, measures, paired_bootstrap
 
 PROGRAM = "score_bleu.sh"
 SIGNIFICANT = 0.05
@@ -148,9 +148,8 @@ def write_figures(figures: Dict[str, Any], path: str) -> None:
 def main() -> None:
     args = parse_args()
     chosen = measures(args.lang, args.ter)
-    if not moses_measures(args.lang):
-        message = f"no tokenised BLEU: Moses has no rules for '{args.lang}'"
-        print(f"{PROGRAM}: {message}", file=sys.stderr)
+    for line in left_out(args.lang, args.ter):
+        print(f"{PROGRAM}: {line}", file=sys.stderr)
     figures = figures_of(args, chosen)
     if args.json:
         write_figures(figures, args.json)
