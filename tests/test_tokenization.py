@@ -14,6 +14,7 @@ from realformer_runtime.text.tokenization import (
     line_detokenizer,
     line_tokenizer,
 )
+from realformer_runtime.text.utf8_lines import shows_nothing
 
 
 # The tokenised side of lines without ’ is what Moses' tokenizer.perl -a gives.
@@ -123,7 +124,8 @@ NEIGHBOURS = """
 def test_word_by_word_is_sacremoses(lang, patched, count):
     plain, ours = sacremoses_tokenizer(lang, patched), line_tokenizer(lang)
     for line in [*map(str.strip, NEIGHBOURS.split("|")), *nasty_lines(count, seed=count)]:
-        assert ours(line) == attach_curly_apostrophe(plain(line), lang), ascii(line)
+        expected = "" if shows_nothing(line) else attach_curly_apostrophe(plain(line), lang)
+        assert ours(line) == expected, ascii(line)
 
 
 def test_the_cache_of_words_is_bounded():

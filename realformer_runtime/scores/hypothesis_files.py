@@ -1,14 +1,12 @@
 """Read translations and references: plain text, or the log of fairseq-generate."""
 
-import gzip
 import re
 import sys
-import zlib
 from typing import Dict, List, Sequence
 
 from ..command_line import UserError
 from ..text.tokenization import attach_curly_apostrophe, join_curly_apostrophe, line_detokenizer
-from ..text.utf8_lines import read_utf8_lines
+from ..text.utf8_lines import open_text, read_utf8_lines
 
 LOG_LINE = re.compile(r"([HD])-([0-9]{1,18})\t[^\t]*\t(.*)")
 TARGET_LINE = re.compile(r"T-[0-9]+\t.*")
@@ -20,12 +18,8 @@ def read_lines(path: str) -> List[str]:
     Raises:
         UserError: empty, not UTF-8 or not gzip
     """
-    opener = gzip.open if path.endswith(".gz") else open
-    try:
-        with opener(path, "rb") as file:
-            lines = list(read_utf8_lines(file, path))
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise UserError(f"{path}: {error}") from None
+    with open_text(path) as file:
+        lines = list(read_utf8_lines(file, path))
     if not lines:
         raise UserError(f"{path}: the file is empty")
     return lines

@@ -7,7 +7,9 @@ function, and a command that uses several processes:
     python -m realformer_runtime.text.tokenization --lang fr --moses < raw > as-by-Moses
     python -m realformer_runtime.text.tokenization --lang fr --detokenize < tokenised > raw
 
-Hyphens are split (Moses' ``-a``). The command writes one line for each line.
+Hyphens are split (Moses' ``-a``). The command writes one line for each line. A line that shows
+nothing, such as one of white space or of U+200B, becomes empty; so it does with ``--moses``, where
+Moses' scripts keep some of them.
 """
 
 import functools
@@ -19,6 +21,7 @@ from sacremoses import MosesDetokenizer
 
 from ..atomic_output import atomic_output
 from ..command_line import ArgumentParser, UserError, run_main
+from .languages import language_code
 from .moses_parity import (
     PerlMosesTokenizer,
     punctuation_normalizer,
@@ -26,6 +29,8 @@ from .moses_parity import (
     remove_non_printing,
 )
 from .parallel_lines import convert_stream, number_of_processes
+from .script_spacing import script_joiner
+from .utf8_lines import shows_nothing
 from .wordwise_tokenizer import FastMosesTokenizer, WordwiseTokenizer
 
 PROGRAM = "tokenization"
@@ -69,9 +74,12 @@ def line_tokenizer(lang: str) -> Callable[[str], str]:
 
     Models have been trained with its result, so it must not use the rules of ``moses_parity``.
     """
+    lang = language_code(lang)
     tokenize = WordwiseTokenizer(FastMosesTokenizer(lang))
 
     def tokenize_line(line: str) -> str:
+        if shows_nothing(line):
+            return ""
         tokens = tokenize(CONTROL_CHARACTERS.sub("", single_spaces(line)))
         return attach_curly_apostrophe(tokens, lang)
 
@@ -79,15 +87,20 @@ def line_tokenizer(lang: str) -> Callable[[str], str]:
 
 
 def moses_line_tokenizer(lang: str) -> Callable[[str], str]:
-    """A function that tokenises a raw line as ``tokenizer.perl -a -l lang`` does."""
-    tokenize = WordwiseTokenizer(PerlMosesTokenizer(lang))
-    return lambda line: tokenize(remove_control_characters(line))
+    """A function that tokenises a raw line as ``tokenizer.perl -a -l lang`` does.
+
+    Only a line that shows nothing becomes empty.
+    """
+    tokenize = WordwiseTokenizer(PerlMosesTokenizer(language_code(lang)))
+    return lambda line: "" if shows_nothing(line) else tokenize(remove_control_characters(line))
 
 
 def line_detokenizer(lang: str) -> Callable[[str], str]:
     """A function that turns a tokenised line into a raw one."""
+    lang = language_code(lang)
     moses = MosesDetokenizer(lang)
-    return lambda line: join_curly_apostrophe(moses.detokenize(line.split()), lang)
+    join = script_joiner(lang)
+    return lambda line: join(join_curly_apostrophe(moses.detokenize(line.split()), lang))
 
 
 def line_function(
@@ -121,7 +134,7 @@ def write_word_counts(counts: Dict[str, int], path: str) -> None:
 
 def parse_args():
     parser = ArgumentParser(__doc__)
-    parser.add_argument("--lang", required=True, help="ISO 639-1 code, for example fr")
+    parser.add_argument("--lang", required=True, type=language_code, help="for example fr")
     parser.add_argument("--detokenize", action="store_true", help="the other way round")
     parser.add_argument("--moses", action="store_true", help="exactly as Moses' tokenizer.perl -a")
     parser.add_argument(
