@@ -117,7 +117,8 @@ def test_mistakes_are_named_in_one_line(tmp_path, monkeypatch, options, words):
     (tmp_path / "utf16").write_text("café\n", "utf-16")
     (tmp_path / "link").symlink_to("two")
     log_file(tmp_path / "log")
-    error = score_bleu("--lang", "fr", *options.split())
+    arguments = options.split() if "--lang" in options else ["--lang", "fr", *options.split()]
+    error = score_bleu(*arguments)
     assert error.startswith("score_bleu.sh: ") and "\n" not in error
     assert all(word in error for word in words), error
 

@@ -96,7 +96,8 @@ def test_word_counts_are_those_of_the_output(tmp_path, monkeypatch):
 )
 def test_bad_input_is_one_line(options, text, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    error, _, _ = outcome(tokenization, "--lang", "fr", *options.split(), text=text)
+    arguments = options.split() if "--lang" in options else ["--lang", "fr", *options.split()]
+    error, _, _ = outcome(tokenization, *arguments, text=text)
     assert error.startswith("tokenization: ") and "\n" not in error
     assert all(word in error for word in words) and list(tmp_path.iterdir()) == []
 

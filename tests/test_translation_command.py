@@ -157,7 +157,7 @@ def out_of_memory(*_, **__):
     ("options", "reason"),
     [
         (["--checkpoint", OTHER], "RuntimeError: .* size mismatch for encoder.embed_tokens.weight"),
-                (["--", "--model-overrides", "{"], "SyntaxError"),
+        (["--", "--model-overrides", "{"], "SyntaxError"),
         ([], "RuntimeError: out of memory"),
         (["--interactive"], "RuntimeError: out of memory"),
     ],
