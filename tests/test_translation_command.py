@@ -212,7 +212,9 @@ def test_output_that_is_no_file_is_written_to(translate, searches, tmp_path):
         (["--", "--bpe", "gpt2"], ["--bpe", "subwords"]),
         (["--", "--target-lang", "de"], ["--target-lang", "before --"]),
         (["--", "--path", __file__], ["--path", "before --"]),
-        (["--", "--prefix-size", "${b}"], ["--prefix-size", "'${b}'", "variable"]),
+        (["--", "--results-path", "${b}"], ["--", "'${b}'", "variable"]),
+        (["--checkpoint", "a${b}.pt"], ["--checkpoint", "'a${b}.pt'", "variable"]),
+        (["--data", "a${b}"], ["--data", "'a${b}'", "variable"]),
     ],
 )
 def test_bad_files_and_values(translate, options, words):

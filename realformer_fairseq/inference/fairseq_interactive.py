@@ -79,9 +79,6 @@ def read_options(command: Sequence[str]):
     Raises:
         UserError: with fairseq's words about an option, or an option makes no sense here
     """
-    for option, word in zip(command, command[1:]):
-        if "${" in word:
-            raise UserError(f"{option} '{word}': fairseq takes ${{...}} for a variable of its own")
     complaint = io.StringIO()
     try:
         with errors_in_one_line("the options after --"), contextlib.redirect_stderr(complaint):

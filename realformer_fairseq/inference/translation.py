@@ -82,7 +82,19 @@ def write_lines(lines: Sequence[str], output: str) -> None:
             temporary.write_text(text, "utf-8")
 
 
-def check_arguments(args) -> None:
+def check_options(args) -> None:
+    """Raises UserError for values that cannot work."""
+    if not math.isfinite(args.lenpen):
+        raise UserError(f"--lenpen: '{args.lenpen}' is not a finite number")
+    if args.interactive and (args.input or args.output):
+        raise UserError("--interactive goes from standard input to standard output")
+    given = [("--checkpoint", args.checkpoint), ("--data", args.data)]
+    for name, word in [*given, *[("--", word) for word in args.extra]]:
+        if "${" in word:
+            raise UserError(f"{name} '{word}': fairseq takes ${{...}} for a variable of its own")
+
+
+def check_paths(args) -> None:
     """Raises UserError for the first file or folder that is not there."""
     languages = {"source_lang": args.source_lang, "target_lang": args.target_lang}
     check_files("", args.checkpoint, args.data, names=("--checkpoint", "--data"), **languages)
@@ -115,10 +127,7 @@ def parse_args(argv: Sequence[str]):
     add("--dry-run", action="store_true", help="only print fairseq's command")
     args = parser.parse_args(argv[:end])
     args.extra = list(argv[end + 1 :])
-    if not math.isfinite(args.lenpen):
-        raise UserError(f"--lenpen: '{args.lenpen}' is not a finite number")
-    if args.interactive and (args.input or args.output):
-        raise UserError("--interactive goes from standard input to standard output")
+    check_options(args)
     args.bpe_codes = args.bpe_codes or os.path.join(args.data, "code")
     return args
 
@@ -130,7 +139,7 @@ def main() -> None:
     if args.dry_run:
         print(shlex.join(command))
         return
-    check_arguments(args)
+    check_paths(args)
     if args.interactive:
         ensemble = load(args, command)
         for number, line in enumerate(read_utf8_lines(sys.stdin.buffer, "standard input"), 1):

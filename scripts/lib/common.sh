@@ -7,6 +7,10 @@
 [[ -e /dev/fd/1 ]] || exec 1</dev/null
 [[ -e /dev/fd/2 ]] || exec 2>/dev/null
 
+# Would change text, keep a script from ending, and hide or break the environment.
+unset PYTHONIOENCODING PYTHONINSPECT PYTHONHOME
+[[ "${PYTHONWARNINGS:-}" != *error* ]] || unset PYTHONWARNINGS
+
 PROJECT="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 # The folder that fairseq's --user-dir takes.
 # shellcheck disable=SC2034
@@ -32,12 +36,12 @@ need_file() { # flag, value
   [[ -f "$2" ]] || die "$1: no such file: '$2'"
 }
 
-declare -A GIVEN=()
+OPTIONS_GIVEN=" "
 
 need_value() { # flag, number of arguments left with the flag, [value]
   # Only the last one would count.
-  [[ -z "${GIVEN[$1]:-}" ]] || die "$1 is given twice"
-  GIVEN[$1]=yes
+  [[ "$OPTIONS_GIVEN" != *" $1 "* ]] || die "$1 is given twice"
+  OPTIONS_GIVEN+="$1 "
   [[ "$2" -ge 2 ]] || die "$1 needs a value (-h for help)"
   # An empty one is a variable that was never set, and no reason to take the default.
   [[ $# -lt 3 || -n "$3" ]] || die "$1: '' is empty, it needs a value (-h for help)"
@@ -92,9 +96,8 @@ set_up_if_needed() {
 use_environment() {
   # Keeps Python 3.11 and later from importing a fairseq/ or torch/ of the user's current folder.
   export PYTHONSAFEPATH=1
-  # Text is UTF-8, whatever the locale. A script ends when it is done.
+  # Text is UTF-8, whatever the locale.
   export PYTHONUTF8=1
-  unset PYTHONIOENCODING PYTHONINSPECT
   local bin="$VENV/bin"
   if [[ ! -e "$VENV" ]]; then
     has_everything python3 ||
