@@ -60,6 +60,11 @@ def test_too_few_pairs_are_said():
     assert "2 merges, not 9" in said
 
 
+def test_codes_without_a_merge_are_an_error():
+    error, _, _ = outcome(byte_pair_encoding, "learn", "--merges", "9", text=b"abc xyz")
+    assert "no pair of characters occurs twice" in error
+
+
 def test_encodes_the_same(text, codes):
     text = text * 8 + b"no line feed at the end "  # more than a block
     expected = subword_nmt("apply-bpe", "--codes", codes, text=text)
@@ -156,6 +161,7 @@ def test_real_codes_are_taken(content, tmp_path):
     [
         ("learn --merges 0", b"", ["--merges", "0"]),
         ("learn --merges 5", b"a b\n", ["no word has two characters"]),
+        ("learn --merges 5", b"\xef\xbb\xbf", ["no word has two characters"]),
         ("learn --merges 5", b"ab\ncaf\xe9\n", ["line 2", "not UTF-8"]),
         ("learn --merges 5 --word-counts bad", b"", ["--word-counts", "bad", "line 2"]),
         ("apply --codes /none", b"", ["/none"]),
