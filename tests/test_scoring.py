@@ -43,6 +43,8 @@ def log_file(path, yes="oui.", house="la maison de l'ami.", without=()):
         ({"without": "D-"}, False),
         # What --post-process and --bpe without --tokenizer leave in the D- lines.
         ({"yes": "oui .", "house": "la maison de l&apos; ami ."}, False),
+        # What --tokenizer without --remove-bpe leaves there.
+        ({"yes": "ou@@ i.", "house": "la maison de l'am@@ i."}, False),
     ],
 )
 def test_a_generate_log_gives_its_raw_lines_in_order(tmp_path, capsys, how, detokenised):
@@ -86,6 +88,11 @@ def test_domains_are_sorted_by_size_and_scored_apart():
         ("--hyp two --ref two --ref two", ["--ref", "two", "twice"]),
         ("--hyp two --ref two one", ["one has 1 lines, but two has 2"]),
         ("--hyp two --ref two log", ["log: is the log of fairseq-generate", "<unk>"]),
+        ("--hyp bpe --ref two", ["bpe", "subwords", "--remove-bpe"]),
+        ("--hyp two --ref bpe", ["bpe", "subwords", "--remove-bpe"]),
+        ("--hyp two --ref packed", ["packed: packed by gzip"]),
+        ("--hyp two --ref three two --json ./two", ["--json: ./two is what is to be scored"]),
+        ("--hyp two --ref two --domains three --json link3", ["--json: link3 is what"]),
         ("--hyp two --ref utf16", ["utf16", "UTF-16"]),
         ("--hyp two --ref two --lang french", ["--lang", "'french'"]),
         (
@@ -116,6 +123,9 @@ def test_mistakes_are_named_in_one_line(tmp_path, monkeypatch, options, words):
         (tmp_path / name).write_bytes(content)
     (tmp_path / "utf16").write_text("café\n", "utf-16")
     (tmp_path / "link").symlink_to("two")
+    (tmp_path / "link3").symlink_to("three")
+    (tmp_path / "packed").write_bytes(gzip.compress(b"oui\n"))
+    write(tmp_path / "bpe", ["l&apos; am@@ i .", "ou@@ i ."])
     log_file(tmp_path / "log")
     arguments = options.split() if "--lang" in options else ["--lang", "fr", *options.split()]
     error = score_bleu(*arguments)

@@ -9,7 +9,7 @@ import json
 import os
 import re
 import sys
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, List, Optional, Sequence
 
 from ..atomic_output import atomic_output
 from ..command_line import ArgumentParser, UserError, run_main, whole_number_above_0
@@ -87,7 +87,15 @@ def parse_args():
     args = parser.parse_args()
     check_different("--hyp", args.hyp)
     check_different("--ref", args.ref)
+    if any(same_file(args.json, path) for path in (*args.hyp, *args.ref, args.domains)):
+        raise UserError(f"--json: {args.json} is what is to be scored")
     return args
+
+
+def same_file(path: Optional[str], other: Optional[str]) -> bool:
+    """Whether two names are of one file that is there; None is no name."""
+    names = (path, other)
+    return all(name and os.path.exists(name) for name in names) and os.path.samefile(*names)
 
 
 def check_different(flag: str, paths: Sequence[str]) -> None:
@@ -95,7 +103,7 @@ def check_different(flag: str, paths: Sequence[str]) -> None:
     for path, other in itertools.combinations(paths, 2):
         if path == other:
             raise UserError(f"{flag}: {path} is given twice")
-        if os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other):
+        if same_file(path, other):
             raise UserError(f"{flag}: {path} and {other} are the same file")
 
 

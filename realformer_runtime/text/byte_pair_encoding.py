@@ -77,6 +77,8 @@ def learn(merges: int, paths: List[str]) -> None:
     codes = Codes()
     with contextlib.redirect_stderr(io.StringIO()):  # subword-nmt draws a bar
         learn_bpe(lines, codes, merges, is_dict=True)
+    if codes.merges == 0:
+        raise UserError("no text to learn from: no pair of characters occurs twice")
     if codes.merges < merges:
         message = f"{codes.merges} merges, not {merges}: no other pair occurs twice"
         print(f"{PROGRAM}: {message}", file=sys.stderr)

@@ -21,6 +21,7 @@ from ..command_line import ArgumentParser, UserError, run_main
 
 PROGRAM = "utf8_lines"
 BYTE_ORDER_MARK = "\ufeff"
+GZIP = b"\x1f\x8b"
 # With its byte order mark, or two letters of ASCII.
 UTF_16 = re.compile(b"\xff\xfe|\xfe\xff|[^\0]\0[^\0]\0|\0[^\0]\0[^\0]")
 # Some of Unicode's format characters are signs: those before an Arabic number.
@@ -37,7 +38,9 @@ def drop_byte_order_mark(line: str) -> str:
 
 
 def start_of_text(data: bytes, name: str) -> bytes:
-    """The first bytes of a text without a byte order mark; UserError if they are UTF-16."""
+    """The first bytes of a text without a byte order mark; UserError if they are no text."""
+    if data.startswith(GZIP):
+        raise UserError(f"{name}: packed by gzip (gzip -dc unpacks it, and so does a name in .gz)")
     if UTF_16.match(data):
         raise UserError(f"{name}: UTF-16, not UTF-8 (iconv -f UTF-16 -t UTF-8 converts it)")
     return data[len(codecs.BOM_UTF8) :] if data.startswith(codecs.BOM_UTF8) else data
