@@ -4,23 +4,23 @@ No distribution of fairseq ships that script. Options, the choice of files and t
 averages are fairseq's. Differences: parameters are read one at a time from mapped files; a file
 never runs code; tied parameters stay tied; every parameter keeps its type (fairseq turns float16
 into float32); the optimizer's state is neither read nor written; if the metric was maximised, the
-best checkpoints are those of the highest values.
+best checkpoints are those of the highest values; NaN and infinity are refused; the EMA weights of
+``--store-ema`` can be averaged, and are never those of one input alone.
 """
 
-import os
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence
 
 from realformer_runtime.atomic_output import atomic_output
 from realformer_runtime.command_line import ArgumentParser, UserError, flag, printable, run_main
 
-from .parameter_mean import average_models
-from .reading import are_all, load_checkpoint
+from .average_record import KEYS, AverageRecord, recorded_average
+from .parameter_mean import MeanNotFinite, all_finite, average_models
+from .reading import EMA, drop_moving_average, has_moving_average, load_checkpoint
 from .safe_types import allow_fairseq_checkpoints
 from .selection import add_arguments, selected_checkpoints
 from .writing import write_checkpoint
 
 PROGRAM = "average_checkpoints.sh"
-FILES, WEIGHTS = "averaged_from", "averaged_with_weights"  # in the state of an average
 
 
 def check_same_parameters(states: Sequence[Dict[str, Any]], paths: Sequence[str]) -> None:
@@ -41,31 +41,35 @@ def check_same_parameters(states: Sequence[Dict[str, Any]], paths: Sequence[str]
                 raise UserError(f"{path}: {key} has shape {shape}, but {other} in {paths[-1]}")
 
 
-def average_checkpoints(
-    paths: Sequence[str], weights: Optional[Sequence[float]] = None
+def reason_for_refusal(name: str, states: Sequence[Dict[str, Any]], paths: Sequence[str]) -> str:
+    """Why the mean of a parameter is not finite."""
+    for state, path in zip(states, paths):
+        if not all_finite(state["model"][name]):
+            return f"{path}: {name} has NaN or infinity in it; nothing is averaged"
+    dtype = str(states[-1]["model"][name].dtype).replace("torch.", "")
+    return f"the mean of {name} is too large for {dtype}, its type in {paths[-1]}"
+
+
+def average_states(
+    states: Sequence[Dict[str, Any]], paths: Sequence[str], weights: Optional[Sequence[float]]
 ) -> Dict[str, Any]:
-    """The state of the last file with the mean of all models, without its optimizer's state.
+    """The last state with the mean of all models, without its optimizer's state and EMA weights.
 
     Epoch, configuration and ``optimizer_history`` stay: fairseq-generate and ``--restore-file FILE
-    --reset-optimizer`` read them. ``averaged_from`` records the names of the files,
-    ``averaged_with_weights`` any weights.
+    --reset-optimizer`` read them.
+
+    Raises:
+        UserError: models differ, or a mean would not be finite
     """
-    states = [load_checkpoint(path) for path in paths]
     check_same_parameters(states, paths)
-    dropped = ("last_optimizer_state", FILES, WEIGHTS)
+    dropped = ("last_optimizer_state", *KEYS)
     result = {key: value for key, value in states[-1].items() if key not in dropped}
-    result["model"] = average_models([state["model"] for state in states], weights)
-    result[FILES] = [os.path.basename(path) for path in paths]
-    if weights is not None:
-        result[WEIGHTS] = list(map(float, weights))
+    try:
+        result["model"] = average_models([state["model"] for state in states], weights)
+    except MeanNotFinite as error:
+        raise UserError(reason_for_refusal(str(error), states, paths)) from None
+    drop_moving_average(result)
     return result
-
-
-def lines_about(names: Sequence[str], weights: Optional[Sequence[float]]) -> List[str]:
-    """One line for each averaged file, with any weight."""
-    if weights is None:
-        return list(names)
-    return [f"{name}  weight {weight:g}" for name, weight in zip(names, weights)]
 
 
 def checked_weights(args, paths: Sequence[str]) -> Optional[List[float]]:
@@ -84,6 +88,7 @@ def parse_args():
     add_arguments(parser)
     add("--output", metavar="FILE", help="averaged checkpoint")
     add("--weights", type=float, nargs="+", metavar="X", help="one a file, default: all the same")
+    add("--ema", action="store_true", help="average the weights of --store-ema")
     add("--show", metavar="FILE", help="print which files an average was made from")
     args = parser.parse_args()
     missing = [name for name in ("inputs", "output") if getattr(args, name) is None]
@@ -94,26 +99,32 @@ def parse_args():
     return args
 
 
-def recorded_average(state: Dict[str, Any]) -> Optional[Tuple[List[str], Optional[List[float]]]]:
-    """The files and any weights that a state was averaged with, None if it does not tell."""
-    files, weights = state.get(FILES), state.get(WEIGHTS)
-    known = are_all(files, str) and (weights is None or are_all(weights, float))
-    return (files, weights) if known else None
+def show(path: str) -> None:
+    """Print which files an average was made from."""
+    record = recorded_average(load_checkpoint(path))
+    if record is None:
+        raise UserError(f"{path}: is not an average of checkpoints")
+    print(*map(printable, record.lines()), sep="\n")
 
 
 def main() -> None:
     args = parse_args()
     allow_fairseq_checkpoints()
     if args.show is not None:
-        recorded = recorded_average(load_checkpoint(args.show))
-        if recorded is None:
-            raise UserError(f"{args.show}: is not an average of checkpoints")
-        return print(*map(printable, lines_about(*recorded)), sep="\n")
+        return show(args.show)
     paths = selected_checkpoints(args)
-    weights = checked_weights(args, paths)
+    record = AverageRecord(paths, checked_weights(args, paths), args.ema)
     with atomic_output(args.output) as temporary:
-        write_checkpoint(average_checkpoints(paths, weights), temporary)
-    print(f"averaged into {args.output}:", *lines_about(paths, weights), sep="\n  ")
+        states = [load_checkpoint(path, args.ema) for path in paths]
+        average = average_states(states, paths, record.weights)
+        record.write(average)
+        if args.ema:
+            # For --store-ema and --ema-seed-model. The file has these tensors once.
+            average["extra_state"] = {**average["extra_state"], EMA: average["model"]}
+        write_checkpoint(average, temporary)
+    print(f"averaged into {args.output}:", *record.lines(), sep="\n  ")
+    if not args.ema and any(map(has_moving_average, states)):
+        print("the EMA weights of the inputs are left out: --ema averages those")
 
 
 if __name__ == "__main__":

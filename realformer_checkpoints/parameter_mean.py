@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import math
 from typing import Dict, Hashable, Optional, Sequence
 
 import torch
@@ -10,6 +11,10 @@ from torch import Tensor
 from .reading import storage_key
 
 CHUNK_SIZE = 1 << 19  # numbers that are averaged at a time
+
+
+class MeanNotFinite(Exception):
+    """The mean of a parameter has NaN or infinity in it."""
 
 
 def mean(tensors: Sequence[Tensor], weights: Optional[Sequence[float]] = None) -> Tensor:
@@ -42,6 +47,14 @@ def mean_in_chunks(tensors: Sequence[Tensor], weights: Optional[Sequence[float]]
     return result
 
 
+def all_finite(tensor: Tensor) -> bool:
+    """Whether there is neither NaN nor infinity in a tensor, but for masks, of 0 and -infinity."""
+    # A sum is ten times as fast as a look at each number. It may overflow where no number is large.
+    if bool(tensor.sum().isfinite()) or bool(tensor.isfinite().all()):
+        return True
+    return bool(((tensor == 0) | (tensor == -math.inf)).all())
+
+
 @torch.no_grad()
 def average_models(
     models: Sequence[Dict[str, Tensor]], weights: Optional[Sequence[float]] = None
@@ -50,6 +63,9 @@ def average_models(
 
     Parameters that are tied in every model, such as shared embeddings, stay tied. The models are
     state dictionaries with the same keys and shapes.
+
+    Raises:
+        MeanNotFinite: with the name of the parameter
     """
     result = copy.copy(models[-1])  # keeps the _metadata of state_dict(), versions of modules
     means: Dict[Hashable, Tensor] = {}
@@ -58,5 +74,7 @@ def average_models(
         tied = tuple(map(storage_key, tensors))
         if tied not in means:
             means[tied] = mean_in_chunks(tensors, weights)
+            if not all_finite(means[tied]):
+                raise MeanNotFinite(key)
         result[key] = means[tied]
     return result

@@ -11,23 +11,30 @@ import re
 import sys
 import warnings
 import zipfile
-from typing import Any, Dict, Hashable
+from typing import Any, Dict, Hashable, Optional
 
 import torch
 from torch import Tensor
 
 from realformer_runtime.command_line import UserError
 
+# In extra_state: the weights of --store-ema, and in float32 those of --ema-fp32.
+EMA, EMA_FLOAT32 = "ema", "ema_fp32_params"
 
-def load_checkpoint(path: str) -> Dict[str, Any]:
+
+def load_checkpoint(path: str, ema: bool = False) -> Dict[str, Any]:
     """Read a checkpoint with its tensors mapped into memory from the disk.
 
     Used tensors count as resident memory, but the system can free it like its file cache. Files
     from before torch 1.6 cannot be mapped and are read completely.
 
+    Args:
+        ema: ``model`` is the moving average of ``fairseq-train --store-ema``
+
     Raises:
-        UserError: truncated, not a checkpoint, with code to run, or with tensors that fairseq does
-            not write, such as ones larger than the file
+        UserError: truncated, not a checkpoint, with code to run, without the moving average that is
+            asked for, or with tensors that fairseq does not write, such as ones larger than the
+            file
     """
     if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
         raise UserError(f"{path}: is not a file")
@@ -40,10 +47,28 @@ def load_checkpoint(path: str) -> Dict[str, Any]:
             state = torch.load(path, map_location="cpu", mmap=mmap, weights_only=True)
     except Exception as error:  # torch raises seven types for files that it cannot read
         raise UserError(f"{path}: {reason_for_refusal(error)}") from None
-    reason = why_not_a_checkpoint(state) or why_tensors_are_refused(state["model"], size)
+    reason = why_not_a_checkpoint(state)
+    if ema and not reason:
+        if not has_moving_average(state):
+            raise UserError(f"{path}: has no EMA weights, which fairseq-train --store-ema writes")
+        state["model"] = state["extra_state"][EMA]
+        reason = why_not_a_checkpoint(state)
+    reason = reason or why_tensors_are_refused(state["model"], size)
     if reason:
         raise UserError(f"{path}: refused: {reason}")
     return state
+
+
+def has_moving_average(state: Dict[str, Any]) -> bool:
+    """Whether a state has the weights of ``fairseq-train --store-ema``."""
+    return EMA in (state.get("extra_state") or ())
+
+
+def drop_moving_average(state: Dict[str, Any]) -> None:
+    """Leave the weights of ``--store-ema`` and ``--ema-fp32`` out of a state."""
+    if has_moving_average(state):
+        extra_state = state["extra_state"].items()
+        state["extra_state"] = {k: v for k, v in extra_state if k not in (EMA, EMA_FLOAT32)}
 
 
 def storage_key(tensor: Tensor) -> Hashable:
@@ -118,8 +143,13 @@ def stored_option(state: Dict[str, Any], group: str, name: str, default: Any = N
     Args:
         group: of fairseq's configuration; the flat arguments of older checkpoints have no groups
     """
+    return (option_group(state, group) or {}).get(name, default)
+
+
+def option_group(state: Dict[str, Any], group: str) -> Optional[Dict[str, Any]]:
+    """The options of a group in a checkpoint, of older ones all options, None if there are none."""
     cfg = state.get("cfg")
     options = cfg.get(group) if isinstance(cfg, dict) else state.get("args")
     if isinstance(options, argparse.Namespace):
         options = vars(options)
-    return options.get(name, default) if isinstance(options, dict) else default
+    return options if isinstance(options, dict) else None

@@ -11,6 +11,7 @@ from fairseq import checkpoint_utils, options
 from fairseq.distributed import utils as distributed_utils
 from fairseq.file_io import PathManager
 
+from .checkpoints.published_checkpoints import with_what_is_missing
 from .training.bfloat16 import no_tpu_without_its_library
 from .training.checkpoint_saving import copy_whole, save_whole
 from .training.resuming import without_settings
@@ -44,6 +45,13 @@ PATCHES = (
         "save_checkpoint",
         save_or_end,
         "a training that cannot save ends in one line that names the file",
+    ),
+    Patch(
+        checkpoint_utils,
+        "_upgrade_state_dict",
+        with_what_is_missing,
+        "fairseq loads no file with only a model and its options (a KeyError about best_loss)",
+        "realformer and any other model in such a file",
     ),
     Patch(
         checkpoint_utils,

@@ -8,12 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 from checkpoint_files import average, fairseq_state, random_model, save
-from conftest import PROJECT, run
+from commands import error_of
+from conftest import PROJECT, run, train
 from fairseq.checkpoint_utils import load_checkpoint_to_cpu
 from omegaconf import OmegaConf
 
 from benchmarks.averaging import anonymous_bytes
 from realformer_checkpoints import parameter_mean
+from realformer_checkpoints.model_card import __main__ as model_card
 
 
 @pytest.fixture
@@ -179,6 +181,114 @@ def test_unequal_models_are_refused(tmp_path, change, message):
     error = average("--inputs", first, last, "--output", tmp_path / "out.pt")
     assert error == "average_checkpoints.sh: " + message.format(first=first, last=last)
     assert sorted(os.listdir(tmp_path)) == ["first.pt", "last.pt"]
+
+
+NAN, INFINITY = float("nan"), float("inf")
+MASK = torch.tensor([0.0, -INFINITY])
+
+
+@pytest.mark.parametrize(
+    "values, message",
+    [
+        ([[1, 2], [1, NAN], [NAN, 2]], "{1}: decoder.w has NaN or infinity in it"),
+        ([[1, 2], [1, 2], [1, INFINITY]], "{2}: decoder.w has NaN or infinity in it"),
+        ([[1, INFINITY], [1, -INFINITY]], "{0}: decoder.w has NaN or infinity in it"),
+        ([[1, -INFINITY], [1, -INFINITY]], "{0}: decoder.w has NaN or infinity in it"),
+        ([[NAN, 1]], "{0}: decoder.w has NaN or infinity in it"),
+        ([[3e38, 1], [3e38, 2]], "the mean of decoder.w is too large for float32, its type in {1}"),
+        ([[1e9, 1], torch.ones(2).half()], "the mean of decoder.w is too large for float16"),
+    ],
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_what_has_no_finite_mean_is_named(tmp_path, values, message, weighted):
+    if weighted and "float32" in message:
+        pytest.skip("weighted sums are in float64")
+    paths = []
+    for number, value in enumerate(values):
+        model = {"a": torch.ones(3), "decoder.w": torch.as_tensor(value)}
+        paths.append(save(tmp_path / f"checkpoint{number}.pt", model))
+    options = ["--weights", *range(1, len(paths) + 1)] if weighted else []
+    error = average("--inputs", *paths, *options, "--output", tmp_path / "out.pt")
+    assert error.startswith("average_checkpoints.sh: " + message.format(*paths))
+    assert "\n" not in error and not (tmp_path / "out.pt").exists()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_numbers_and_masks_that_may_be_large_are_averaged(tmp_path, dtype):
+    """A sum of half precision overflows long before a number does; masks hold -infinity; NaN in the
+    state of a training is not looked at."""
+    model = {"w": torch.full((100,), 6e4).to(dtype), "mask": MASK.to(dtype), "n": torch.tensor(3)}
+    model["none"] = torch.ones(0, 5)
+    state = fairseq_state(model)
+    state["last_optimizer_state"]["state"][0]["exp_avg"][0] = NAN
+    state["extra_state"] |= {"val_loss": NAN, "gradients": torch.tensor(NAN)}
+    torch.save(state, tmp_path / "a.pt")
+    other = save(tmp_path / "b.pt", {**model, "w": model["w"] / 2})
+    assert average("--inputs", tmp_path / "a.pt", other, "--output", tmp_path / "out.pt") is None
+    averaged = load_checkpoint_to_cpu(str(tmp_path / "out.pt"))["model"]
+    assert averaged["w"].eq(torch.tensor(4.5e4).to(dtype)).all()
+    assert torch.equal(averaged["mask"], model["mask"])
+
+
+@pytest.fixture(scope="module")
+def with_ema(prepared, tmp_path_factory):
+    """Checkpoints of 4, 8 and 12 updates, with EMA weights that differ from the model."""
+    folder = tmp_path_factory.mktemp("ema")
+    options = ["--store-ema", "--ema-fp32", "--ema-decay", 0.5, "--max-update", 12]
+    options += ["--save-interval-updates", 4, "--no-epoch-checkpoints"]
+    train(prepared / "data-bin", folder, *options)
+    return folder
+
+
+def test_ema_weights_are_averaged_in_place_of_the_model(with_ema, prepared, tmp_path, capsys):
+    output, plain = tmp_path / "ema.pt", tmp_path / "plain.pt"
+    options = ["--inputs", with_ema, "--num-update-checkpoints", 3]
+    assert average(*options, "--ema", "--output", output) is None
+    states = [load_checkpoint_to_cpu(str(with_ema / f"checkpoint_1_{n}.pt")) for n in (4, 8, 12)]
+    for name, tensor in load_checkpoint_to_cpu(str(output))["model"].items():
+        one, two, three = (state["extra_state"]["ema"][name] for state in states)
+        assert torch.equal(tensor, (one + two + three) / 3), name
+    capsys.readouterr()
+    assert average("--show", output) is None
+    assert capsys.readouterr().out.splitlines()[0] == "checkpoint_1_4.pt  EMA weights"
+    assert error_of(model_card, "--checkpoint", output) is None
+    assert "`checkpoint_1_12.pt  EMA weights`" in capsys.readouterr().out
+    # Without --ema none is left, since it would be that of the last input alone.
+    assert average(*options, "--output", plain) is None
+    assert "EMA weights of the inputs are left out" in capsys.readouterr().out
+    assert not {"ema", "ema_fp32_params"} & torch.load(plain)["extra_state"].keys()
+    assert abs(os.path.getsize(plain) - os.path.getsize(output)) < 10_000
+    # An average is an input, too.
+    last = with_ema / "checkpoint_last.pt"
+    assert average("--inputs", output, last, "--ema", "--output", output) is None
+    # A training starts from it, and goes on with its EMA.
+    start = ["--finetune-from-model", output, "--store-ema", "--ema-seed-model", output]
+    train(prepared / "data-bin", tmp_path / "tuned", *start, "--max-update", 1)
+
+
+def test_a_file_without_ema_weights_is_named(with_ema, trained, tmp_path):
+    without = trained / "checkpoint_last.pt"
+    options = ["--ema", "--output", tmp_path / "out.pt"]
+    error = average("--inputs", without, with_ema / "checkpoint_last.pt", *options)
+    assert error == (
+        f"average_checkpoints.sh: {without}: has no EMA weights, which fairseq-train --store-ema "
+        "writes"
+    )
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "ema",
+    [None, 3, [1], {"w": 3}, {"w": torch.ones(1).expand(10**9)}],
+    ids=lambda ema: str(type(ema)),
+)
+def test_hostile_ema_weights_are_refused(tmp_path, ema):
+    state = fairseq_state({"w": torch.ones(1)})
+    state["extra_state"]["ema"] = ema
+    torch.save(state, tmp_path / "a.pt")
+    error = average("--inputs", tmp_path / "a.pt", "--ema", "--output", tmp_path / "out.pt")
+    assert error.startswith(f"average_checkpoints.sh: {tmp_path / 'a.pt'}: refused: ")
+    assert not (tmp_path / "out.pt").exists()
 
 
 @pytest.mark.parametrize(

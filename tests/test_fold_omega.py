@@ -1,6 +1,9 @@
 """Folding omega away leaves what a model computes as it was."""
 
 import argparse
+import functools
+import math
+import sys
 
 import fairseq
 import pytest
@@ -10,6 +13,7 @@ from conftest import PROJECT, run, train
 from fairseq import checkpoint_utils
 from fairseq.models import ARCH_MODEL_REGISTRY
 from fairseq_mains import SEARCH, generate, lines_by_kind, numbers
+from hubs import randomize
 from models import TASK, arguments, assert_close, batch, logits, with_trained_omega
 
 from realformer_fairseq.checkpoints import folding
@@ -127,19 +131,34 @@ def test_the_average_of_weights_belongs_to_the_training_before():
     assert "last_optimizer_state" not in state and state["extra_state"] == {"epoch": 3}
 
 
-@pytest.mark.parametrize("mode", ["none", pytest.param("mean", marks=pytest.mark.slow)])
-def test_command_line(prepared, tmp_path, mode):
-    """With --residual-attention none, fairseq needs nothing of ours for the result.
+@pytest.fixture(scope="module")
+def fold(prepared, tmp_path_factory):
+    """Makes ``(checkpoint, folded, what the script printed)`` by the name of residual attention.
 
-    After ten updates with a large learning rate omega is no longer constant.
+    Random weights give each sentence a translation of its own. After ten updates with a large
+    learning rate omega is no longer constant.
     """
-    options = ["--sublayer-scaling", "admin", "--residual-attention", mode, "--max-update", 10]
-    train(prepared / "data-bin", tmp_path, *options, "--no-epoch-checkpoints")
-    checkpoint, output = tmp_path / "checkpoint_last.pt", tmp_path / "folded model.pt"
+
+    @functools.cache
+    def make(mode):
+        folder = tmp_path_factory.mktemp("fold")
+        options = ["--sublayer-scaling", "admin", "--residual-attention", mode, "--max-update", 10]
+        train(prepared / "data-bin", folder, *options, "--no-epoch-checkpoints")
+        checkpoint = randomize(folder / "checkpoint_last.pt", folder / "random.pt")
+        output = folder / "folded model.pt"
+        script = PROJECT / "scripts/fold_admin.sh"
+        return checkpoint, output, run(script, "--checkpoint", checkpoint, "--output", output)
+
+    return make
+
+
+@pytest.mark.parametrize("mode", ["none", pytest.param("mean", marks=pytest.mark.slow)])
+def test_command_line(fold, prepared, mode):
+    """With --residual-attention none, fairseq needs nothing of ours for the result."""
+    checkpoint, output, result = fold(mode)
     state = torch.load(checkpoint, weights_only=True)["model"]
     omegas = [value for name, value in state.items() if name.endswith(".omega")]
     assert len(omegas) == 10 and all(len(omega.unique()) > 10 for omega in omegas)
-    result = run(PROJECT / "scripts/fold_admin.sh", "--checkpoint", checkpoint, "--output", output)
     assert "no longer share embeddings" in result.stdout
     assert ("plain fairseq transformer" in result.stdout) == (mode == "none")
     if mode == "none" and fairseq.__version__ == "0.12.2":
@@ -159,6 +178,48 @@ def test_command_line(prepared, tmp_path, mode):
     assert actual["D"].keys() == expected["D"].keys()
     for number, (text,) in actual["D"].items():
         assert text.split("\t")[1] == expected["D"][number][0].split("\t")[1]
+
+
+def convert(*arguments):
+    """ct2-fairseq-converter, which ends without output if it fails."""
+    command = [sys.executable, "-m", "ctranslate2.converters.fairseq", *arguments]
+    return run(*command, check=False)
+
+
+USER_DIR = ("--user_dir", PROJECT / "realformer_fairseq")
+
+
+@pytest.mark.parametrize("options", [(), USER_DIR, ("--unsafe_deserialization",)], ids=str)
+def test_ctranslate2_translates_with_a_folded_model(fold, prepared, tmp_path, options):
+    """CTranslate2 781: it looks for the options in ``args``, as attributes, or in ``cfg``."""
+    ctranslate2 = pytest.importorskip("ctranslate2", reason="not the extra converters")
+    checkpoint, output, _ = fold("none")
+    files = ["--model_path", output, "--data_dir", prepared / "data-bin"]
+    result = convert(*files, "--output_dir", tmp_path / "converted", *options)
+    assert result.returncode == 0, result.stderr
+    if options:
+        return
+    greedy = generate(prepared / "data-bin", checkpoint, "--beam", 1)
+    sources = [greedy["S"][number][0].split() for number in greedy["S"]]
+    targets = [greedy["H"][number][0].split("\t")[1].split() for number in greedy["S"]]
+    assert len(set(map(tuple, targets))) > 10
+    translator = ctranslate2.Translator(str(tmp_path / "converted"), intra_threads=1)
+    found = translator.translate_batch(sources, beam_size=1, max_decoding_length=12)
+    assert [hypothesis.hypotheses[0] for hypothesis in found] == targets
+    for number, scores in zip(greedy["S"], translator.score_batch(sources, targets)):
+        (expected,) = numbers(greedy["P"][number])  # to base 2
+        assert [p / math.log(2) for p in scores.log_probs] == pytest.approx(expected, abs=2e-4)
+
+
+def test_ctranslate2_refuses_residual_scores_by_the_name_of_the_model(trained, prepared, tmp_path):
+    """CTranslate2 782."""
+    pytest.importorskip("ctranslate2", reason="not the extra converters")
+    files = ["--model_path", trained / "checkpoint_last.pt", "--data_dir", prepared / "data-bin"]
+    result = convert(*files, "--output_dir", tmp_path / "converted", *USER_DIR)
+    assert "Model 'realformer' used by architecture 'realformer_tiny' is not supported" in (
+        result.stderr
+    )
+    assert result.returncode == 1 and not (tmp_path / "converted").exists()
 
 
 def test_a_checkpoint_without_omega_is_named(trained, tmp_path):

@@ -7,7 +7,7 @@ from typing import Any, Dict, List
 
 from realformer_runtime.command_line import flag
 
-from ..averaging import FILES, lines_about, recorded_average
+from ..average_record import FILES, recorded_average
 from ..reading import storage_key, stored_option
 from .markdown import NOT_RECORDED, base_name, code_span, escape_markdown, listed, number, one_line
 
@@ -171,11 +171,14 @@ class CheckpointFacts:
         """The files that the parameters are averaged from."""
         if self.state.get(FILES) is None:
             return "no average"
-        files, weights = recorded_average(self.state) or ([], None)
-        names = lines_about([base_name(name) for name in files[:MOST_FILES]], weights)
-        more = f" and {len(files) - MOST_FILES} more" if len(files) > MOST_FILES else ""
-        mean = f"mean of {len(files)}: {', '.join(map(code_span, names))}{more}"
-        return mean if files else NOT_RECORDED
+        record = recorded_average(self.state)
+        if not record or not record.files:
+            return NOT_RECORDED
+        names = [base_name(name) for name in record.files[:MOST_FILES]]
+        more = len(record.files) - MOST_FILES
+        rest = f" and {more} more" if more > 0 else ""
+        lines = map(code_span, record._replace(files=names).lines())
+        return f"mean of {len(record.files)}: {', '.join(lines)}{rest}"
 
     def progress(self, metric: str) -> Dict[str, str]:
         """The progress of the training by a metric; for an average, that of its last file."""

@@ -10,7 +10,8 @@ from fairseq import checkpoint_utils, tasks
 from fairseq.data import FairseqDataset
 from fairseq.models.transformer import TransformerModelBase
 
-from realformer_checkpoints.reading import load_checkpoint, stored_option
+from realformer_checkpoints.incomplete_states import load_with_options
+from realformer_checkpoints.reading import stored_option
 from realformer_runtime.command_line import UserError
 
 
@@ -27,7 +28,7 @@ def load_model(checkpoint: str, data: str) -> Tuple[TransformerModelBase, tasks.
     Raises:
         UserError: the checkpoint is refused, or does not fit the data; names both
     """
-    state = load_checkpoint(checkpoint)
+    state = load_with_options(checkpoint)
     for side in ("source_lang", "target_lang"):
         lang = stored_option(state, "task", side)
         if not isinstance(lang, str):

@@ -1,11 +1,17 @@
 """Turn a checkpoint with omega into one without, that computes the same (``omega_algebra``)."""
 
 import argparse
+from collections import OrderedDict
 from typing import Any, Dict, List
 
 from fairseq.models.transformer.transformer_config import DEFAULT_MIN_PARAMS_TO_WRAP
 
-from realformer_checkpoints.reading import load_checkpoint
+from realformer_checkpoints.incomplete_states import complete_state, load_with_options
+from realformer_checkpoints.reading import (
+    drop_moving_average,
+    has_moving_average,
+    option_group,
+)
 from realformer_checkpoints.writing import write_checkpoint
 from realformer_runtime.atomic_output import atomic_output
 from realformer_runtime.command_line import ArgumentParser, UserError, run_main
@@ -23,12 +29,8 @@ def stored_options(state: Dict[str, Any]) -> argparse.Namespace:
     Raises:
         UserError: the checkpoint has no such options
     """
-    cfg = state.get("cfg")
-    stored = cfg.get("model") if isinstance(cfg, dict) else None
-    if isinstance(stored, argparse.Namespace):
-        stored = vars(stored)
-    # fairseq-hydra-train stores a dictionary.
-    if not isinstance(stored, dict) or not all(isinstance(name, str) for name in stored):
+    stored = option_group(state, "model")
+    if stored is None or not all(isinstance(name, str) for name in stored):
         raise UserError("its options are not stored as fairseq-train stores them")
     args = argparse.Namespace(**stored)
     complete_options(args)
@@ -53,14 +55,20 @@ def fold_state(state: Dict[str, Any]) -> List[str]:
     fold_omega(state["model"], args)
     args.sublayer_scaling = "none"
     state.pop("last_optimizer_state", None)
-    for name in ("ema", "ema_fp32_params"):
-        (state.get("extra_state") or {}).pop(name, None)
+    about = remarks(before, args)
+    if has_moving_average(state):
+        about.append(
+            "the EMA weights are left out: average_checkpoints.sh --ema makes them a model"
+        )
+        drop_moving_average(state)
     if args.residual_attention == "none":
-        become_transformer(state["cfg"], args)
+        become_transformer(state, args)
+    elif not isinstance(state.get("cfg"), dict):
+        state["args"] = args
     else:
         as_dictionary = isinstance(state["cfg"]["model"], dict)
         state["cfg"]["model"] = vars(args) if as_dictionary else args
-    return remarks(before, args)
+    return about
 
 
 def remarks(before: argparse.Namespace, after: argparse.Namespace) -> List[str]:
@@ -82,20 +90,39 @@ def learned_positions(args: argparse.Namespace) -> List[bool]:
     return [bool(args.encoder_learned_pos), bool(args.decoder_learned_pos)]
 
 
-def become_transformer(cfg: Dict[str, Any], args: argparse.Namespace) -> None:
-    """Turn a configuration into one of fairseq's ``transformer``.
+def become_transformer(state: Dict[str, Any], args: argparse.Namespace) -> None:
+    """Turn the options of a state into those of fairseq's ``transformer``.
 
-    The model's options become a dictionary, because without our plugin torch 2.6 and later does not
-    load the ``Namespace`` of fairseq.
+    They are in ``cfg``, and all together in ``args``, where the converter of CTranslate2 and
+    fairseq look first.
     """
     own = {option.name for option in own_options()}
     options = {name: value for name, value in vars(args).items() if name not in own}
     options.update(arch="transformer", _name="transformer", user_dir=None)
     # fairseq 0.12.2 sets this option on loading, and hydra refuses to set one that is missing.
     options.setdefault("min_params_to_wrap", DEFAULT_MIN_PARAMS_TO_WRAP)
-    cfg["model"] = options
-    if isinstance(cfg.get("common"), dict):
+    cfg = state.get("cfg") if isinstance(state.get("cfg"), dict) else {}
+    groups = {name: group for name, group in cfg.items() if isinstance(group, dict)}
+    flat: Dict[str, Any] = {"task": "translation"}
+    for name, group in groups.items():
+        flat.update(group, **{name: group["_name"]} if "_name" in group else {})
+    state["args"] = as_namespace({**flat, **options})
+    if cfg:
+        cfg["model"] = options
+    if "common" in groups:
         cfg["common"]["user_dir"] = None
+    complete_state(state)
+
+
+def as_namespace(options: Dict[str, Any]) -> "OrderedDict[str, Any]":
+    """Options that are read as items or, like those of a ``Namespace``, as attributes.
+
+    Without our plugin torch 2.6 and later does not load a ``Namespace``. It loads an
+    ``OrderedDict``, with its attributes, since torch's own ``state_dict()`` has some.
+    """
+    found = OrderedDict(options)
+    vars(found).update(options)
+    return found
 
 
 def main() -> None:
@@ -104,7 +131,7 @@ def main() -> None:
     parser.add_argument("--output", required=True, metavar="FILE", help="without omega")
     args = parser.parse_args()
     with atomic_output(args.output) as temporary:
-        state = load_checkpoint(args.checkpoint)
+        state = load_with_options(args.checkpoint)
         try:
             about = fold_state(state)
         except UserError as error:

@@ -11,7 +11,8 @@ from fairseq.hub_utils import GeneratorHubInterface
 from fairseq.sequence_scorer import SequenceScorer
 from torch import Tensor
 
-from realformer_checkpoints.reading import load_checkpoint, stored_option
+from realformer_checkpoints.incomplete_states import load_with_options
+from realformer_checkpoints.reading import stored_option
 from realformer_runtime.command_line import UserError
 from realformer_runtime.text.overlong_sentences import SPLIT, parts_of_sentences
 
@@ -50,7 +51,7 @@ def check_files(
     for name in checkpoints.split(os.pathsep):
         path = os.path.join(folder, name)
         check_file(names[0], path)
-        state = load_checkpoint(path)
+        state = load_with_options(path)
         elsewhere = any(stored_option(state, "task", name) for name in DICTIONARY_OPTIONS)
         if elsewhere or not is_folder:
             continue
