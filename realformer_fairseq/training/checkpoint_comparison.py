@@ -11,6 +11,7 @@ from ..models.config import own_options
 
 # Values of our options that describe fairseq's Transformer, whose checkpoints lack them.
 OF_TRANSFORMER = {own.name: own.metadata["transformer"] or None for own in own_options()}
+AT_THE_START = ("admin_profile_tokens", "missing_omega")
 STACK = (
     "layers",
     "embed_dim",
@@ -21,7 +22,7 @@ STACK = (
 )
 # Options that change what the model computes. An option that the checkpoint lacks is not compared.
 COMPARED = (
-    *(name for name in OF_TRANSFORMER if name != "admin_profile_tokens"),
+    *(name for name in OF_TRANSFORMER if name not in AT_THE_START),
     *(f"{stack}_{name}" for stack in ("encoder", "decoder") for name in STACK),
     "activation_fn",
     "share_all_embeddings",
@@ -74,3 +75,22 @@ def differing_shapes(stored: Dict[str, Tensor], model: nn.Module) -> List[str]:
             phrases.append(f"{name} has shape {list(other.shape)}, {list(tensor.shape)} now")
     dictionaries = [words for words in phrases if "dictionary" in words]
     return dictionaries or phrases[:SHAPES_NAMED]
+
+
+def differing_names(stored: Dict[str, Tensor], model: nn.Module) -> List[str]:
+    """Parameters that only the checkpoint or the model has, as phrases; omega may be missing."""
+    stored = dict(stored)
+    model.upgrade_state_dict(stored)
+    own = model.state_dict()
+    missing = [name for name in own if name not in stored and not name.endswith(".omega")]
+    surplus = [name for name in stored if name not in own]
+    phrases = [f"it lacks {name}" for name in missing[:1]]
+    phrases += [f"its {name} has no place" for name in surplus[:1]]
+    if any(name.endswith(".omega") for name in surplus):
+        phrases.append("scripts/fold_admin.sh takes omega out of a checkpoint")
+    return phrases
+
+
+def lacks_omega(stored: Dict[str, Tensor], model: nn.Module) -> bool:
+    """Whether the model has an omega that the checkpoint lacks."""
+    return any(name.endswith(".omega") and name not in stored for name in model.state_dict())

@@ -12,9 +12,10 @@ import torch
 from fairseq.distributed import utils as distributed_utils
 from fairseq.trainer import Trainer
 
-from .admin_profile import profile_before_training
+from .admin_profile import initialize_missing_omega, profile_before_training
 from .affected_models import is_one_of_ours, our_trainer_at_work
 from .checkpoint_saving import CheckpointNotSaved
+from .restore_file import with_what_is_there
 from .resuming import checkpoint_to_load, iterator_with_batches_of_first_epoch
 from .stop_signals import SIGNALS, SignalWatch, save_and_exit, training_is_over
 
@@ -37,11 +38,13 @@ class RealFormerTrainer(Trainer):
         Only here is it known whether training starts or resumes, while the model is on its device
         and in its precision, and no optimizer exists.
         """
-        filename = checkpoint_to_load(self, filename, reset_optimizer)
+        filename, no_omega = checkpoint_to_load(self, filename, reset_optimizer)
         with our_trainer_at_work():
             extra_state = super().load_checkpoint(filename, reset_optimizer, *args, **kwargs)
         if extra_state is None:
             profile_before_training(self)
+        elif no_omega:
+            initialize_missing_omega(self, filename)
         return extra_state
 
     def save_checkpoint(self, filename, extra_state):
@@ -97,6 +100,7 @@ def with_our_trainer(load_checkpoint: Callable[..., Any]) -> Callable[..., Any]:
     def adopt_and_load(cfg, trainer, **kwargs):
         if type(trainer) is Trainer and is_one_of_ours(trainer.get_model()):
             trainer.__class__ = RealFormerTrainer
+            cfg = with_what_is_there(cfg, trainer)
         return load_checkpoint(cfg, trainer, **kwargs)
 
     return adopt_and_load
