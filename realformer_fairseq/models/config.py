@@ -119,6 +119,12 @@ class RealFormerConfig(TransformerConfig):
                     f"--{stack}-normalize-before: it scales the input of a Post-LN sub-layer; "
                     "for a Pre-LN model choose --sublayer-scaling none"
                 )
+            stack_cfg = getattr(self, stack)
+            if stack_cfg.embed_dim % stack_cfg.attention_heads:
+                raise RefusedOption(
+                    f"--{stack}-attention-heads {stack_cfg.attention_heads}: does not divide "
+                    f"--{stack}-embed-dim {stack_cfg.embed_dim}"
+                )
         if self.base_layers:
             raise RefusedOption(
                 f"--base-layers {self.base_layers} cannot be used with a realformer model: "

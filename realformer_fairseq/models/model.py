@@ -69,7 +69,10 @@ class RealFormerModel(TransformerModelBase):
                 setattr(args, f"{side}_layers", len(numbers.split(",")))
         cfg = RealFormerConfig.from_namespace(args)
         cfg.check()
-        model = super().build_model(cfg, task)
+        try:
+            model = super().build_model(cfg, task)
+        except (AssertionError, ValueError) as error:
+            raise RefusedOption(str(error) or repr(error)) from error
         model.layers_to_keep = kept
         replace_dropout(model)
         return model

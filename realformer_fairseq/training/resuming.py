@@ -28,8 +28,9 @@ from .checkpoint_comparison import (
     differing_options,
     differing_shapes,
     lacks_omega,
+    unloadable_state,
 )
-from .resume_choice import choose_checkpoint
+from .resume_choice import choose_checkpoint, updates_of
 from .save_dir_lock import lock_save_dir
 
 # Other models may change a checkpoint when they load it, so it cannot be compared with them.
@@ -38,12 +39,31 @@ CHECKED = (RealFormerModel, TransformerModel)
 logger = logging.getLogger(__name__)
 
 
+class Resets(NamedTuple):
+    """What of a checkpoint is not taken over."""
+
+    optimizer: bool
+    lr_scheduler: bool
+
+
 class Choice(NamedTuple):
     """The checkpoint to load, what the log is to say, and whether it lacks the model's omega."""
 
     path: str
     warnings: List[str]
     lacks_omega: bool
+
+
+def check_state(path: str, trainer: Trainer, resets: Resets) -> None:
+    """Refuse a checkpoint whose state these options cannot go on from."""
+    state, cfg = load_checkpoint(path), trainer.cfg
+    found = []
+    if updates_of(state) is not None and not resets.optimizer:
+        found = unloadable_state(state, cfg, same_schedule=not resets.lr_scheduler)
+    if cfg.ema.store_ema and "ema" not in (state.get("extra_state") or {}):
+        found.append("it has no moving average (leave out --store-ema)")
+    if found:
+        raise UserError(f"{path} cannot be gone on from: {'; '.join(found)}")
 
 
 def check_model(path: str, trainer: Trainer, fine_tuning: bool) -> Choice:
@@ -69,7 +89,7 @@ def check_model(path: str, trainer: Trainer, fine_tuning: bool) -> Choice:
     return Choice(path, warnings, lacks_omega(stored, model))
 
 
-def prepare_loading(trainer: Trainer, filename: str, fine_tuning: bool) -> Choice:
+def prepare_loading(trainer: Trainer, filename: str, resets: Resets) -> Choice:
     """Lock ``--save-dir``, remove what a killed training left, choose and check a checkpoint."""
     save_dir = trainer.cfg.checkpoint.save_dir
     if not trainer.cfg.checkpoint.no_save and trainer._save_dir_lock is None:
@@ -80,7 +100,8 @@ def prepare_loading(trainer: Trainer, filename: str, fine_tuning: bool) -> Choic
     path, warning = choose_checkpoint(filename, save_dir)
     choice = Choice(path, [], False)
     if os.path.exists(path):
-        choice = check_model(path, trainer, fine_tuning)
+        choice = check_model(path, trainer, fine_tuning=resets.optimizer)
+        check_state(path, trainer, resets)
     return choice._replace(warnings=[*filter(None, [warning]), *choice.warnings])
 
 
@@ -104,7 +125,7 @@ def decided_by_first_rank(trainer: Trainer, decide: Callable[[], Any]) -> Any:
     return decision
 
 
-def checkpoint_to_load(trainer: Trainer, filename: str, fine_tuning: bool) -> Tuple[str, bool]:
+def checkpoint_to_load(trainer: Trainer, filename: str, resets: Resets) -> Tuple[str, bool]:
     """The checkpoint to load in place of ``filename``, and whether it lacks the model's omega.
 
     fairseq decides for checkpoints in parts and for models that are not in ``CHECKED``.
@@ -112,7 +133,7 @@ def checkpoint_to_load(trainer: Trainer, filename: str, fine_tuning: bool) -> Tu
     if type(trainer._model) not in CHECKED or trainer.checkpoint_suffix or trainer.is_fsdp:
         return filename, False
     path, warnings, no_omega = decided_by_first_rank(
-        trainer, lambda: tuple(prepare_loading(trainer, filename, fine_tuning))
+        trainer, lambda: tuple(prepare_loading(trainer, filename, resets))
     )
     for warning in warnings:
         logger.warning(warning)
