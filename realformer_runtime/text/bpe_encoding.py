@@ -21,7 +21,7 @@ LONGEST_CACHED_WORD = 64
 LONG_WORD = 200
 STRIPPED = "\r\n "  # from both ends of a line
 END = "</w>"  # marks the end of a word
-GPT2_SPACE = "\u0120"  # stands for a space before a word
+WORD_STARTS = ("\u0120", "\u2581")  # how GPT-2 and SentencePiece mark the start of a word
 ACCEPTED = "what subword-nmt learn-bpe writes, a pair of symbols a line"
 
 
@@ -63,8 +63,8 @@ def check_pairs(pairs: Sequence[Tuple[str, str]], has_version: bool) -> None:
     if 2 * len(strange) > len(pairs):
         raise ValueError(f"no earlier line makes the symbols of '{' '.join(strange[0])}'")
     joined = "".join(map("".join, pairs))
-    if END not in joined and any(first.startswith(GPT2_SPACE) for first, _ in pairs):
-        raise ValueError("these are GPT-2's merges of bytes")
+    if END not in joined and any(first.startswith(WORD_STARTS) for first, _ in pairs):
+        raise ValueError("these are GPT-2's or SentencePiece's merges, which mark starts of words")
 
 
 class LongWordEncoder:
