@@ -45,10 +45,6 @@ while [[ $# -gt 0 ]]; do
   esac
 done
 
-copy_text() { # file, plain or .gz
-  python3 -m realformer_runtime.text.utf8_lines -- "$1"
-}
-
 copy_corpus() { # folder
   local split extension file
   for split in "${SPLITS[@]}"; do

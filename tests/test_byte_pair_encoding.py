@@ -117,6 +117,8 @@ OTHER_FILES = {
     "two words a line": ("Oui .\nNon !\nPeut-être ?\n", "'Oui .'"),
     "fastBPE": ("e r</w> 900\nt h 800\n", "line 1"),
     "GPT-2": (GPT2, "GPT-2"),
+    "GPT-2, without a version": (GPT2.partition("\n")[2], "GPT-2"),
+    "merges of SentencePiece": ("▁ t\n▁t h\ne r\n", "SentencePiece"),
     "a tokenizer.json": ('{\n  "version": "1.0",\n  "merges": ["a b"]\n}\n', "line 1"),
     "a SentencePiece vocabulary": ("<unk>\t0\n▁the\t-3.5\n", "line 1"),
     "a SentencePiece model": (b"\n\x0e\n\x05<unk>\x15\0\0\0\0\x18\x02\xff", "not codes"),

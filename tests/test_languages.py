@@ -1,8 +1,15 @@
 """Codes of languages, and lines in other scripts that come back as they were."""
 
+import json
+
 import pytest
 from commands import outcome
+from translations import score_bleu, write
 
+from realformer_fairseq.inference.fairseq_tokenizer import (
+    RealFormerMosesConfig,
+    RealFormerMosesTokenizer,
+)
 from realformer_runtime.command_line import UserError
 from realformer_runtime.text import languages, tokenization
 from realformer_runtime.text.languages import language_code
@@ -66,6 +73,33 @@ def test_the_rules_are_those_of_the_language(options):
     assert outcome(tokenization, "--lang", "en", *options, text=TEXT) != expected
     error, out, _ = outcome(tokenization, "--lang", "french", *options, text=TEXT)
     assert error.startswith("tokenization: --lang: 'french' is not a code") and out == b""
+
+
+def test_scores_of_a_log_are_those_of_the_language(tmp_path):
+    """Detokenised by the English rules, l' ami costs a third of the score."""
+    log = write(tmp_path / "log", ["H-0\t-1\tl&apos; am@@ i d&apos; Anna n&apos; est pas là ."])
+    ref = write(tmp_path / "ref", ["l'ami d'Anna n'est pas là."])
+    figures = {}
+    for lang in ("fr", "fr_FR", "FR", "fra", "en"):
+        arguments = ["--hyp", log, "--ref", ref, "--json", tmp_path / "json"]
+        assert score_bleu(*arguments, "--lang", lang) is None
+        figures[lang] = json.loads((tmp_path / "json").read_text("utf-8"))
+    assert figures["fr"] == figures["fr_FR"] == figures["FR"] == figures["fra"]
+    assert figures["fr"]["sacreBLEU"]["score"] == pytest.approx(100)
+    assert figures["en"]["sacreBLEU"]["score"] < 70
+
+
+def test_fairseqs_commands_have_the_rules_of_the_language():
+    tokenizer = RealFormerMosesTokenizer(
+        RealFormerMosesConfig(source_lang="en_XX", target_lang="fr_XX")
+    )
+    assert tokenizer.encode("Don't.") == "Don &apos;t ."
+    assert tokenizer.encode_target("l'église") == "l&apos; église"
+    assert tokenizer.decode("l&apos; église") == "l'église"
+    for flag in ("source_lang", "target_lang"):
+        config = RealFormerMosesConfig(**{"source_lang": "en", "target_lang": "fr", flag: "french"})
+        with pytest.raises(UserError, match=f"^--{flag.replace('_', '-')}: 'french'"):
+            RealFormerMosesTokenizer(config)
 
 
 @pytest.mark.parametrize("lang", ["fin", "sv_SE", "cat", "gle"])

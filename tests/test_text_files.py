@@ -2,6 +2,8 @@
 
 import gzip
 import io
+import os
+import sys
 import unicodedata
 
 import pytest
@@ -190,3 +192,36 @@ def test_a_file_is_copied_byte_by_byte(tmp_path):
 def test_a_log_is_still_one_with_a_byte_order_mark(tmp_path):
     path = write(tmp_path / "log", ["\ufeffD-0\t-1\toui", "H-0\t-1\toui ."])
     assert hypothesis_files.read_hypotheses(path, "fr", 1) == ["oui"]
+
+
+ENVIRONMENTS = [
+    {"PYTHONIOENCODING": "latin-1", "PYTHONWARNINGS": "error"},
+    {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONOPTIMIZE": "2"},
+]
+COMMANDS = [
+    ["text.tokenization", "--lang", "fr", "--word-counts", "counts"],
+    ["text.byte_pair_encoding", "learn", "--merges", "3"],
+    ["text.utf8_lines", "été.fr"],
+    "scores.scoring --hyp été.fr b --ref été.fr --lang fr --ter --bootstrap-samples 2".split()
+    + ["--json", "figures", "--domains", "été.fr"],
+    ["scores.scoring", "--hyp", "été.fr", "--ref", "no été", "--lang", "fr"],
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_the_environment_changes_no_text(command, tmp_path):
+    results = []
+    text = "L'été, c’est l'ami 漢字 ‘x’ …\n\u200b\nL'été « là »\n"
+    for number, changes in enumerate([{}, *ENVIRONMENTS]):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        for name in ("été.fr", "b"):
+            (folder / name).write_text(text, "utf-8")
+        module = [sys.executable, "-m", f"realformer_runtime.{command[0]}", *command[1:]]
+        env = {**os.environ, "PYTHONPATH": str(PROJECT), **changes}
+        options = {"cwd": folder, "env": env, "input": text.encode(), "text": None}
+        result = run(*module, check=False, **options)
+        files = {path.name: path.read_bytes() for path in folder.iterdir()}
+        results.append((result.returncode, result.stdout, result.stderr, files))
+    assert results[0][0] == ("no été" in command)
+    assert results[1:] == results[:1] * len(ENVIRONMENTS)

@@ -21,7 +21,8 @@ LONGEST_CACHED_WORD = 64
 LONG_WORD = 200
 STRIPPED = "\r\n "  # from both ends of a line
 END = "</w>"  # marks the end of a word
-GPT2_SPACE = "\u0120"  # stands for a space before a word
+WORD_STARTS = ("\u0120", "\u2581")  # how GPT-2 and SentencePiece mark the start of a word
+LONGEST_COMPLAINT = 100  # it ends with the wrong line
 ACCEPTED = "what subword-nmt learn-bpe writes, a pair of symbols a line"
 
 
@@ -38,7 +39,7 @@ def read_codes(path: str, flag: str = "--codes") -> BPE:
         check_pairs(sorted(bpe.bpe_codes, key=bpe.bpe_codes.get), text.startswith("#version"))
     except SystemExit:
         # subword-nmt prints its complaint and exits.
-        line = complaint.getvalue().splitlines()[0].removeprefix("Error: ")
+        line = complaint.getvalue().splitlines()[0].removeprefix("Error: ")[:LONGEST_COMPLAINT]
         raise UserError(f"{called}: {line if text else 'the file is empty'} ({ACCEPTED})") from None
     except ValueError as error:
         raise UserError(f"{called}: not codes of subword-nmt: {error} ({ACCEPTED})") from None
@@ -63,8 +64,8 @@ def check_pairs(pairs: Sequence[Tuple[str, str]], has_version: bool) -> None:
     if 2 * len(strange) > len(pairs):
         raise ValueError(f"no earlier line makes the symbols of '{' '.join(strange[0])}'")
     joined = "".join(map("".join, pairs))
-    if END not in joined and any(first.startswith(GPT2_SPACE) for first, _ in pairs):
-        raise ValueError("these are GPT-2's merges of bytes")
+    if END not in joined and any(first.startswith(WORD_STARTS) for first, _ in pairs):
+        raise ValueError("these are GPT-2's or SentencePiece's merges, which mark starts of words")
 
 
 class LongWordEncoder:

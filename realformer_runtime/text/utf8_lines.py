@@ -40,7 +40,7 @@ def drop_byte_order_mark(line: str) -> str:
 def start_of_text(data: bytes, name: str) -> bytes:
     """The first bytes of a text without a byte order mark; UserError if they are no text."""
     if data.startswith(GZIP):
-        raise UserError(f"{name}: packed by gzip (gzip -dc unpacks it, and so does a name in .gz)")
+        raise UserError(f"{name}: packed by gzip (gzip -dc unpacks it)")
     if UTF_16.match(data):
         raise UserError(f"{name}: UTF-16, not UTF-8 (iconv -f UTF-16 -t UTF-8 converts it)")
     return data[len(codecs.BOM_UTF8) :] if data.startswith(codecs.BOM_UTF8) else data
