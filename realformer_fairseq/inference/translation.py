@@ -24,7 +24,7 @@ from realformer_runtime.command_line import (
 from realformer_runtime.text.bpe_encoding import line_encoder
 from realformer_runtime.text.overlong_sentences import POLICIES, SPLIT, parts_of_sentences
 from realformer_runtime.text.tokenization import line_detokenizer, line_function
-from realformer_runtime.text.utf8_lines import read_utf8_lines
+from realformer_runtime.text.utf8_lines import read_utf8_lines, shows_nothing
 
 from ..models.hub_interface import BEAM, LENPEN, check_file, check_files
 from .fairseq_interactive import Ensemble, interactive_command, load_ensemble, read_options
@@ -148,7 +148,7 @@ def main() -> None:
     with open(args.input, "rb") if args.input else nullcontext(sys.stdin.buffer) as file:
         lines = list(read_utf8_lines(file, args.input or "standard input"))
     translations = [""] * len(lines)
-    if any(line.strip() for line in lines):
+    if not all(map(shows_nothing, lines)):
         translations = translate_lines(load(args, command), lines, args.overlong)
     write_lines(translations, args.output)
 

@@ -21,7 +21,7 @@ from sacremoses import MosesDetokenizer
 
 from ..atomic_output import atomic_output
 from ..command_line import ArgumentParser, UserError, run_main
-from .languages import language_code
+from .languages import WITHOUT_SPACES, language_code
 from .moses_parity import (
     PerlMosesTokenizer,
     punctuation_normalizer,
@@ -38,8 +38,10 @@ PROGRAM = "tokenization"
 # Languages that join an elided word to the next one (l’ami, dell’arte), as in Moses' rules.
 ELIDING_LANGUAGES = ("fr", "it", "ga", "ca")
 
-# Control characters that are not white space, which sacremoses drops.
-CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0e-\x1b]")
+# What belongs to no word: control characters that are not white space, which sacremoses drops,
+# hints for line breaks, and byte order marks. U+200B ends a word where no spaces do.
+UNSEEN = re.compile(r"[\x00-\x08\x0e-\x1b\xad\u2060\ufeff]")
+UNSEEN_BETWEEN_SPACES = re.compile(rf"{UNSEEN.pattern[:-1]}\u200b]")
 BETWEEN_WORDS = re.compile(r"(\w) ’ (?=\w)")
 
 
@@ -76,11 +78,12 @@ def line_tokenizer(lang: str) -> Callable[[str], str]:
     """
     lang = language_code(lang)
     tokenize = WordwiseTokenizer(FastMosesTokenizer(lang))
+    unseen = UNSEEN if lang in WITHOUT_SPACES else UNSEEN_BETWEEN_SPACES
 
     def tokenize_line(line: str) -> str:
         if shows_nothing(line):
             return ""
-        tokens = tokenize(CONTROL_CHARACTERS.sub("", single_spaces(line)))
+        tokens = tokenize(single_spaces(unseen.sub("", line)))
         return attach_curly_apostrophe(tokens, lang)
 
     return tokenize_line
