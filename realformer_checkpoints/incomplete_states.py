@@ -26,7 +26,9 @@ def why_no_model_can_be_built(state: Dict[str, Any]) -> str:
     """What fairseq lacks for building the model of a checkpoint, or an empty string."""
     names, args = state["model"], state.get("args")
     if names and all(name.startswith("module.") for name in names):
-        return "the names of its parameters start with module. (save model.module, not model)"
+        return (
+            "the names of its parameters start with 'module.' (save model.module instead of model)"
+        )
     if option_group(state, "model") is None:
         return "it has parameters, but no options of the model (cfg or args)"
     if not isinstance(args, (argparse.Namespace, OrderedDict, type(None))):

@@ -45,8 +45,11 @@ def read_omegas(checkpoint: str, log: str) -> OmegasOfModel:
     trained = {name: value.float() for name, value in model.items() if OMEGA.fullmatch(name)}
     if not trained:
         raise UserError(f"--run {checkpoint}: there is no omega in it")
-    found = map(PROFILE_LINE.search, log_lines(log))
+    lines = list(log_lines(log))
+    found = map(PROFILE_LINE.search, lines)
     profile = {match[1]: float(match[5]) for match in found if match}
+    if not profile and not any("num_updates" in line for line in lines):
+        raise UserError(f"--run {log}: no log of fairseq-train")
     return OmegasOfModel(Path(log).stem, trained, profile)
 
 

@@ -89,8 +89,13 @@ def can_be_mapped(path: str) -> bool:
 
 def why_not_a_checkpoint(state: Any) -> str:
     """Why a state is not one that fairseq writes, or an empty string."""
-    model = state.get("model") if isinstance(state, dict) else None
-    if not isinstance(model, dict) or not all(isinstance(v, Tensor) for v in model.values()):
+    entries = state if isinstance(state, dict) else {}
+    model = entries.get("model")
+    if model is None and entries and all(isinstance(v, Tensor) for v in entries.values()):
+        reason = "it has parameters alone: fairseq has them under 'model', beside their options"
+    elif model is None and "param_groups" in entries:
+        reason = "it has the state of an optimizer alone, and no model"
+    elif not isinstance(model, dict) or not all(isinstance(v, Tensor) for v in model.values()):
         reason = "it has no model in it"
     elif not all(isinstance(name, str) for name in model):
         reason = "its parameters have no names"

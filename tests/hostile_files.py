@@ -110,6 +110,13 @@ def saved(place=None, value=(), zipped=True):
     return file.getvalue()
 
 
+def written(write, value):
+    """The bytes that ``write(value, file)`` writes."""
+    file = io.BytesIO()
+    write(value, file)
+    return file.getvalue()
+
+
 OMEGA = {"sublayer_scaling": "admin-analytic"}
 SETTINGS = {
     "model": arguments(**OMEGA),
@@ -135,6 +142,23 @@ OTHERS = {
         for kind in WHOLE
         for part in (1, 2, 3)
     },
+    **{
+        f"{name} of torch": written(torch.save, value)
+        for name, value in {
+            "a tensor": torch.ones(3),
+            "a list": [torch.ones(3)],
+            "a state dictionary": {"encoder.w": torch.ones(3)},
+            "an optimizer": {"state": {0: {"exp_avg": torch.ones(3)}}, "param_groups": []},
+        }.items()
+    },
+    "torchscript": written(torch.jit.save, torch.jit.script(torch.nn.Linear(2, 2))),
+    "numpy.npz": written(lambda value, file: numpy.savez(file, value), numpy.ones(3)),
+    "safetensors": b"\x3b"
+    + bytes(7)
+    + b'{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}'
+    + bytes(8),
+    "page.html": b"<!DOCTYPE html>\n<html><body>404: not found</body></html>\n",
+    "git-lfs": b"version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 123\n",
     "no data.pkl": WHOLE["zip"].replace(b"data.pkl", b"data.txt"),
     "no records": WHOLE["zip"].replace(b"archive/data/", b"archive/text/"),
     "zip magic": b"PK\x03\x04",

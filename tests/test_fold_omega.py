@@ -143,6 +143,8 @@ def fold(prepared, tmp_path_factory):
     def make(mode):
         folder = tmp_path_factory.mktemp("fold")
         options = ["--sublayer-scaling", "admin", "--residual-attention", mode, "--max-update", 10]
+        # What only the plugin has must not be left in a plain transformer.
+        options += ["--optimizer", "radam", "--tokenizer", "realformer_moses"]
         train(prepared / "data-bin", folder, *options, "--no-epoch-checkpoints")
         checkpoint = randomize(folder / "checkpoint_last.pt", folder / "random.pt")
         output = folder / "folded model.pt"

@@ -1,8 +1,10 @@
 """The picture of omega by depth."""
 
 import torch
+from commands import error_of
 from conftest import PROJECT, run
 
+from realformer_checkpoints import omega_by_depth
 from realformer_checkpoints.omega_by_depth import of_stack, read_omegas
 
 LOG = """\
@@ -50,3 +52,16 @@ def test_command_line(tmp_path):
     result = run(script, "--run", tmp_path / "plain.pt", log, "--output", picture, check=False)
     assert result.returncode == 1 and not picture.exists()
     assert result.stderr == f"plot_omega.sh: --run {tmp_path}/plain.pt: there is no omega in it\n"
+
+
+def test_a_log_of_another_kind_is_named(tmp_path):
+    """Without a profile the log is that of a training at least, or the picture would lack it."""
+    checkpoint(tmp_path / "c.pt", ["encoder.layers.0.self_attn"])
+    (tmp_path / "dict.en.txt").write_text("a 3\nb 2\n")
+    for log in ("dict.en.txt", "c.pt"):
+        error = error_of(
+            omega_by_depth, "--run", tmp_path / "c.pt", tmp_path / log, "--output", "/none.png"
+        )
+        assert error == f"plot_omega.sh: --run {tmp_path / log}: no log of fairseq-train"
+    (tmp_path / "analytic.log").write_text("num_updates=50\n")
+    assert read_omegas(str(tmp_path / "c.pt"), str(tmp_path / "analytic.log")).profile == {}

@@ -1,12 +1,11 @@
 """Turn a checkpoint with omega into one without, that computes the same (``omega_algebra``)."""
 
 import argparse
-from collections import OrderedDict
 from typing import Any, Dict, List
 
-from fairseq.models.transformer.transformer_config import DEFAULT_MIN_PARAMS_TO_WRAP
+from fairseq.models import ARCH_CONFIG_REGISTRY
 
-from realformer_checkpoints.incomplete_states import complete_state, load_with_options
+from realformer_checkpoints.incomplete_states import load_with_options
 from realformer_checkpoints.reading import (
     drop_moving_average,
     has_moving_average,
@@ -17,8 +16,8 @@ from realformer_runtime.atomic_output import atomic_output
 from realformer_runtime.command_line import ArgumentParser, UserError, run_main
 
 from ..models.architectures import complete_options
-from ..models.config import own_options
 from .omega_algebra import fold_omega
+from .plain_transformer import become_transformer
 
 PROGRAM = "fold_admin.sh"
 
@@ -33,6 +32,9 @@ def stored_options(state: Dict[str, Any]) -> argparse.Namespace:
     if stored is None or not all(isinstance(name, str) for name in stored):
         raise UserError("its options are not stored as fairseq-train stores them")
     args = argparse.Namespace(**stored)
+    # As fairseq does when it builds the model: sizes that are not stored are the architecture's.
+    architecture = getattr(args, "_name", None) or getattr(args, "arch", None)
+    ARCH_CONFIG_REGISTRY.get(str(architecture), complete_options)(args)
     complete_options(args)
     return args
 
@@ -88,41 +90,6 @@ def remarks(before: argparse.Namespace, after: argparse.Namespace) -> List[str]:
 def learned_positions(args: argparse.Namespace) -> List[bool]:
     """Whether positions are a learned table, in the encoder and in the decoder."""
     return [bool(args.encoder_learned_pos), bool(args.decoder_learned_pos)]
-
-
-def become_transformer(state: Dict[str, Any], args: argparse.Namespace) -> None:
-    """Turn the options of a state into those of fairseq's ``transformer``.
-
-    They are in ``cfg``, and all together in ``args``, where the converter of CTranslate2 and
-    fairseq look first.
-    """
-    own = {option.name for option in own_options()}
-    options = {name: value for name, value in vars(args).items() if name not in own}
-    options.update(arch="transformer", _name="transformer", user_dir=None)
-    # fairseq 0.12.2 sets this option on loading, and hydra refuses to set one that is missing.
-    options.setdefault("min_params_to_wrap", DEFAULT_MIN_PARAMS_TO_WRAP)
-    cfg = state.get("cfg") if isinstance(state.get("cfg"), dict) else {}
-    groups = {name: group for name, group in cfg.items() if isinstance(group, dict)}
-    flat: Dict[str, Any] = {"task": "translation"}
-    for name, group in groups.items():
-        flat.update(group, **{name: group["_name"]} if "_name" in group else {})
-    state["args"] = as_namespace({**flat, **options})
-    if cfg:
-        cfg["model"] = options
-    if "common" in groups:
-        cfg["common"]["user_dir"] = None
-    complete_state(state)
-
-
-def as_namespace(options: Dict[str, Any]) -> "OrderedDict[str, Any]":
-    """Options that are read as items or, like those of a ``Namespace``, as attributes.
-
-    Without our plugin torch 2.6 and later does not load a ``Namespace``. It loads an
-    ``OrderedDict``, with its attributes, since torch's own ``state_dict()`` has some.
-    """
-    found = OrderedDict(options)
-    vars(found).update(options)
-    return found
 
 
 def main() -> None:
