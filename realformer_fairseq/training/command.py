@@ -11,7 +11,13 @@ from realformer_runtime.command_line import UserError, printable
 from .affected_models import is_trained_by_us
 from .bfloat16 import no_tpu_without_its_library
 from .option_checks import check_arguments, check_options
-from .stop_signals import forward_to_spawned, signals_given_back
+from .stop_signals import (
+    end_unsaved,
+    forward_to_spawned,
+    hears_signals,
+    set_handlers,
+    signals_given_back,
+)
 
 
 @contextlib.contextmanager
@@ -35,6 +41,14 @@ def run_rank(main: Callable[..., Any], cfg: Any, **kwargs) -> Any:
     """``main`` of fairseq in one process of a training."""
     with signals_given_back(), errors_in_one_line(cfg):
         return main(cfg, **kwargs)
+
+
+def begin_in_hydra(cfg: Any) -> None:
+    """Do in fairseq-hydra-train what it has missed, since it imports the plugin later."""
+    with errors_in_one_line(cfg):
+        check_options(cfg)
+    if not hears_signals():
+        set_handlers(end_unsaved)
 
 
 def as_a_command_line(parse: Callable[..., Any]) -> Callable[..., Any]:

@@ -6,7 +6,6 @@ fairseq ends in a traceback for each of them, some only after hours, in the firs
 import argparse
 import ast
 import importlib.util
-import logging
 import os
 import re
 from typing import Any, Iterator, Tuple
@@ -17,7 +16,7 @@ from omegaconf import OmegaConf
 
 from realformer_runtime.command_line import UserError, flag
 
-from .validation_checks import CRITERIONS, check_bleu, check_data, check_metric, name_of
+from .validation_checks import CRITERIONS, check_bleu, check_data, check_metric, name_of, warn_once
 
 # Criterions of fairseq that translations have no numbers for.
 OTHER_TASKS = tuple(
@@ -27,8 +26,6 @@ OTHER_TASKS = tuple(
     speech_to_unit_2pass speech_unit_lm_criterion tacotron2 wav2vec
     label_smoothed_cross_entropy_with_ctc label_smoothed_cross_entropy_with_alignment""".split()
 )
-
-logger = logging.getLogger(__name__)
 
 
 def check_arguments(arguments: argparse.Namespace) -> None:
@@ -64,7 +61,7 @@ def check_options(cfg: Any) -> None:
     else:
         for name, value in (("patience", -1), ("keep_best_checkpoints", -1)):
             if cfg.checkpoint[name] != value:
-                logger.warning(f"{flag(name)} has no effect with --disable-validation")
+                warn_once(f"{flag(name)} has no effect with --disable-validation")
 
 
 def hardware(cfg: Any) -> Iterator[Tuple[bool, str]]:

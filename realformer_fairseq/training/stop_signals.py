@@ -57,6 +57,12 @@ def end_unsaved(number: int, frame) -> None:
     sys.exit(NOTHING_SAVED)
 
 
+def hears_signals() -> bool:
+    """Whether a handler of ours is set."""
+    handler = signal.getsignal(SIGNALS[0])
+    return handler is end_unsaved or isinstance(handler, SignalWatch)
+
+
 class SignalWatch:
     """Signal handler for ``SIGNALS``; ``received`` is the number of the first signal, or 0.
 

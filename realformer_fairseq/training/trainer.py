@@ -18,6 +18,7 @@ from realformer_runtime.command_line import UserError
 from .admin_profile import initialize_missing_omega, profile_before_training
 from .affected_models import is_one_of_ours, our_trainer_at_work
 from .checkpoint_saving import CheckpointNotSaved
+from .command import begin_in_hydra
 from .restore_file import with_what_is_there
 from .resuming import Resets, checkpoint_to_load, iterator_with_batches_of_first_epoch
 from .stop_signals import SIGNALS, SignalWatch, save_and_exit, training_is_over
@@ -138,6 +139,7 @@ def with_our_trainer(load_checkpoint: Callable[..., Any]) -> Callable[..., Any]:
     def adopt_and_load(cfg, trainer, **kwargs):
         if type(trainer) is Trainer and is_one_of_ours(trainer.get_model()):
             trainer.__class__ = RealFormerTrainer
+            begin_in_hydra(trainer.cfg)
             cfg = with_what_is_there(cfg, trainer)
         return load_checkpoint(cfg, trainer, **kwargs)
 

@@ -1,6 +1,7 @@
 """Data and validation of ``fairseq-train``: what cannot be read or computed, found at the start."""
 
 import argparse
+import functools
 import glob
 import json
 import logging
@@ -18,7 +19,11 @@ CRITERIONS = ("cross_entropy", "label_smoothed_cross_entropy")
 METRICS = ("loss", "nll_loss", "ppl")
 HIGHER_IS_BETTER = ("bleu", "accuracy")
 
-logger = logging.getLogger(__name__)
+
+@functools.cache
+def warn_once(message: str) -> None:
+    """Log a warning, but not again where options are checked again."""
+    logging.getLogger(__name__).warning(message)
 
 
 def name_of(group: Any) -> Any:
@@ -97,6 +102,6 @@ def check_metric(cfg: Any) -> None:
     higher = cfg.checkpoint.maximize_best_checkpoint_metric
     if metric in (*METRICS, *HIGHER_IS_BETTER) and higher != (metric in HIGHER_IS_BETTER):
         how = "without" if metric in HIGHER_IS_BETTER else "with"
-        logger.warning(
+        warn_once(
             f"{named} {how} --maximize-best-checkpoint-metric: checkpoint_best.pt is the worst"
         )
