@@ -62,6 +62,9 @@ setup(
         ],
         # The .mo files of data-prep/debian_corpus: the standard library's gettext loses plurals.
         "debian-corpus": ["polib>=1.2,<2"],
+        # sacreBLEU's tokenisers of Japanese and Korean, with dictionaries of 50 and 110 MB.
+        "scores-ja": ["sacrebleu[ja]>=2.3,<3"],
+        "scores-ko": ["sacrebleu[ko]>=2.3,<3"],
         "plots": ["matplotlib>=3.5,<4"],  # of learning curves, omega and attention
         "test": [
             "pytest>=7,<10",

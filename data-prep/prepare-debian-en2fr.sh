@@ -45,11 +45,6 @@ while [[ $# -gt 0 ]]; do
   esac
 done
 
-# `awk 1` ends a last line that lacks its line feed.
-copy_text() { # file, plain or .gz
-  if [[ "$1" == *.gz ]]; then gzip -dc -- "$1"; else cat -- "$1"; fi | LC_ALL=C awk 1
-}
-
 copy_corpus() { # folder
   local split extension file
   for split in "${SPLITS[@]}"; do

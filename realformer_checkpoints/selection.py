@@ -108,7 +108,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for option, which in {**options, BEST: "the N best of the validation"}.items():
         group.add_argument(option, type=whole_number_above_0, metavar="N", help=which)
     add = parser.add_argument
-    add("--checkpoint-upper-bound", type=int, metavar="N", help="highest epoch (update) to use")
+    count = whole_number_above_0
+    add("--checkpoint-upper-bound", type=count, metavar="N", help="highest epoch (update) to use")
     add("--best-is", choices=(LOWEST, HIGHEST), help="default: as the training had it")
 
 

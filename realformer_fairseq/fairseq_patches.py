@@ -12,10 +12,9 @@ from fairseq.distributed import utils as distributed_utils
 from fairseq.file_io import PathManager
 
 from .checkpoints.published_checkpoints import with_what_is_missing
-from .training.bfloat16 import no_tpu_without_its_library
 from .training.checkpoint_saving import copy_whole, save_whole
+from .training.command import as_a_command, as_a_command_line
 from .training.resuming import without_settings
-from .training.stop_signals import forward_to_spawned
 from .training.trainer import save_or_end, with_our_trainer
 
 TRAINED = "realformer, multilingual_realformer and transformer, in training"
@@ -74,14 +73,15 @@ PATCHES = (
     Patch(
         distributed_utils,
         "call_main",
-        forward_to_spawned,
-        "the signal that stops a training must also reach the processes that fairseq starts",
+        as_a_command,
+        "options that cannot work and signals before the first update end a training in one line; "
+        "a later signal must also reach the processes that fairseq starts",
     ),
     Patch(
         options,
         "parse_args_and_arch",
-        no_tpu_without_its_library,
-        "fairseq takes --bf16 for a TPU and stops with an error about xla_device",
+        as_a_command_line,
+        "fairseq takes --bf16 for a TPU, and ends in a traceback if a path has ${...} in it",
     ),
 )
 

@@ -13,8 +13,8 @@
 #   --int8               on a CPU, with 8-bit integers in place of float32 in linear layers: faster,
 #                        and translations differ a little
 #   --interactive        translate each line of standard input as it comes
-#   --source-lang LANG   (default: en)
-#   --target-lang LANG   (default: fr)
+#   --source-lang LANG   language of the text, for a checkpoint that does not name it, or names it
+#   --target-lang LANG   otherwise than fr, fr_FR, fra ... (default: as the checkpoint says)
 #   --beam N             beam size                    (default: 5)
 #   --lenpen X           length penalty               (default: 0.8, WMT'14 En-Fr)
 #   --max-tokens N       source tokens in a batch     (default: 2000)

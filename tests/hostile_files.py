@@ -120,7 +120,11 @@ def written(write, value):
 
 
 OMEGA = {"sublayer_scaling": "admin-analytic"}
-SETTINGS = {"model": arguments(**OMEGA), "checkpoint": {"maximize_best_checkpoint_metric": False}}
+SETTINGS = {
+    "model": arguments(**OMEGA),
+    "checkpoint": {"maximize_best_checkpoint_metric": False},
+    "task": {"source_lang": "en", "target_lang": "fr"},
+}
 WHOLE = {"zip": saved(), "legacy": saved(zipped=False)}
 LOG = """1 | INFO | train_inner | epoch 001: 1 / 2 loss=1, nll_loss=2.5, num_updates=50, gnorm=1.5
 2 | INFO | valid | valid on 'valid' subset | loss 3 | nll_loss 7.9 | num_updates 100

@@ -60,6 +60,11 @@ def test_too_few_pairs_are_said():
     assert "2 merges, not 9" in said
 
 
+def test_codes_without_a_merge_are_an_error():
+    error, _, _ = outcome(byte_pair_encoding, "learn", "--merges", "9", text=b"abc xyz")
+    assert "no pair of characters occurs twice" in error
+
+
 def test_encodes_the_same(text, codes):
     text = text * 8 + b"no line feed at the end "  # more than a block
     expected = subword_nmt("apply-bpe", "--codes", codes, text=text)
@@ -99,11 +104,66 @@ def test_the_cache_of_words_is_bounded(codes):
     assert pieces["a"] == "a" and len(pieces) == 1 and not pieces.bpe.cache
 
 
+GPT2 = "#version: 0.2\nĠ t\nĠ a\nh e\ni n\nĠt he\n"
+OTHER_FILES = {
+    "empty": ("", "is empty"),
+    "only a version": ("#version: 0.2\n", "line 2"),
+    "a version unknown": ("#version: 0.3\na b\n", "version 0.3"),
+    "a vocabulary": ("the 900\n, 33\na@@ 7\nb 5\n", "a vocabulary or a dictionary"),
+    "a vocabulary of characters": ("e 9\na 5\nx 1\n", "a vocabulary or a dictionary"),
+    "a dictionary": ("the 900\nof 20\nmadeupword0000 0 #fairseq:overwrite\n", "line 3"),
+    "with a version, a vocabulary": ("#version: 0.2\nthe 900\nof 20\n", "'the 900'"),
+    "text": ("Le chat dort .\nOui .\n", "line 1"),
+    "two words a line": ("Oui .\nNon !\nPeut-être ?\n", "'Oui .'"),
+    "fastBPE": ("e r</w> 900\nt h 800\n", "line 1"),
+    "GPT-2": (GPT2, "GPT-2"),
+    "GPT-2, without a version": (GPT2.partition("\n")[2], "GPT-2"),
+    "merges of SentencePiece": ("▁ t\n▁t h\ne r\n", "SentencePiece"),
+    "a tokenizer.json": ('{\n  "version": "1.0",\n  "merges": ["a b"]\n}\n', "line 1"),
+    "a SentencePiece vocabulary": ("<unk>\t0\n▁the\t-3.5\n", "line 1"),
+    "a SentencePiece model": (b"\n\x0e\n\x05<unk>\x15\0\0\0\0\x18\x02\xff", "not codes"),
+    "zeros": (b"\0" * 99, "line 1"),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_FILES)
+def test_another_file_than_codes_is_refused(name, tmp_path):
+    content, words = OTHER_FILES[name]
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    error, encoded, said = outcome(byte_pair_encoding, "apply", "--codes", path, text=b"the cat\n")
+    assert error.startswith(f"byte_pair_encoding: --codes {path}: ") and "\n" not in error
+    assert words in error and "subword-nmt learn-bpe" in error and (encoded, said) == (b"", "")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "1 2\n12 3\n123 </w>\na b\nab 4\n3 </w>\n5 </w>\n",  # numbers in version 0.1
+        "#version: 0.2\n1 2\n12 3\n3 4\n",
+        "#version: 0.2\nt h\nth e</w>\nth e</w>\nab c\n",  # a pair twice, one out of reach
+        "#version: 0.2\nĠ g</w>\nĠ a\n",  # Maltese
+        "#version: 0.1\nt h\nth e\nthe </w>\n",
+        "e r</w>\nt h\nth e</w>",  # the version and the last line feed are lost
+        "#version: 0.2\r\nt h\r\nth e</w>\r\n",
+    ],
+)
+def test_real_codes_are_taken(content, tmp_path):
+    """They are read as by subword-nmt."""
+    codes = tmp_path / "codes"
+    codes.write_bytes(content.encode())
+    text = "the other 1234 123 Ġg Ġa abc\n".encode()
+    assert bpe("apply", "--codes", codes, text=text) == subword_nmt(
+        "apply-bpe", "--codes", codes, text=text
+    )
+
+
 @pytest.mark.parametrize(
     "arguments, text, words",
     [
         ("learn --merges 0", b"", ["--merges", "0"]),
         ("learn --merges 5", b"a b\n", ["no word has two characters"]),
+        ("learn --merges 5", b"\xef\xbb\xbf", ["no word has two characters"]),
         ("learn --merges 5", b"ab\ncaf\xe9\n", ["line 2", "not UTF-8"]),
         ("learn --merges 5 --word-counts bad", b"", ["--word-counts", "bad", "line 2"]),
         ("apply --codes /none", b"", ["/none"]),

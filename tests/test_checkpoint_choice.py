@@ -71,6 +71,7 @@ def test_which_files_are_chosen(tmp_path, names, options, expected):
         (".best_bleu_1.0+ .best_loss_2.0+", "best-checkpoints 2", ["bleu and loss"]),
         (".best_bleu_1.0 .best_bleu_2.0", "best-checkpoints 2", ["maximised", "--best-is"]),
         (".best_a_1.0+ .best_a_2.0-", "best-checkpoints 2", ["_1.0.pt but not in", "--best-is"]),
+        ("1 2", "epoch-checkpoints 1 --checkpoint-upper-bound x", ["--checkpoint-upper", "'x' is"]),
         ("1", "best-checkpoints 2 --checkpoint-upper-bound 3", ["--checkpoint-upper", "--num-ep"]),
     ],
 )

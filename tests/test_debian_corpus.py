@@ -472,6 +472,14 @@ def test_what_is_missing_is_said_at_once(archive, monkeypatch, target, name, val
     assert downloads(archive) == [] and not list(Path().glob("out/*"))
 
 
+@pytest.mark.parametrize("jobs", ["0", "two", "1e3", "99999"])
+def test_jobs_are_a_number_of_processes(jobs):
+    error = error_of(command, "--out", "out", "--cache", "cache", "--jobs", jobs)
+    assert re.match(
+        f"prepare-debian-en2fr: argument --jobs: '{jobs}' is (not a whole|above)", error
+    )
+
+
 def failing(function, word: str, error):
     """The same function, but where its arguments have `word` it raises, or kills the process."""
 

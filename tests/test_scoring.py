@@ -10,6 +10,7 @@ from conftest import PROJECT, run
 from translations import HYPOTHESES, REFERENCES, score_bleu, write
 
 from realformer_runtime.scores import hypothesis_files, scoring
+from realformer_runtime.scores.measures import sacrebleu_measure
 
 # Sentence 1 comes first, as fairseq sorts by length; sentence 0 has two hypotheses (--nbest 2).
 LOG = """\
@@ -42,6 +43,8 @@ def log_file(path, yes="oui.", house="la maison de l'ami.", without=()):
         ({"without": "D-"}, False),
         # What --post-process and --bpe without --tokenizer leave in the D- lines.
         ({"yes": "oui .", "house": "la maison de l&apos; ami ."}, False),
+        # What --tokenizer without --remove-bpe leaves there.
+        ({"yes": "ou@@ i.", "house": "la maison de l'am@@ i."}, False),
     ],
 )
 def test_a_generate_log_gives_its_raw_lines_in_order(tmp_path, capsys, how, detokenised):
@@ -67,7 +70,7 @@ def test_domains_are_sorted_by_size_and_scored_apart():
     labels = ["man:ls.1", "ddtp\tunclutter", "ddtp", "lohelp\t01/06050500.html"]
     hypotheses = [*HYPOTHESES, "bonjour le monde entier", "a b c d e"]
     references = [*REFERENCES, "bonjour le monde entier", "a b c d f"]
-    domains = scoring.scores_by_domain(hypotheses, references, labels)
+    domains = scoring.scores_by_domain(hypotheses, [references], labels, sacrebleu_measure("fr"))
     lines = [(name, row["lines"]) for name, row in domains.items()]
     assert lines == [("ddtp", 2), ("lohelp", 1), ("man", 1)]
     expected = sacrebleu.corpus_bleu(hypotheses[1:3], [references[1:3]])
@@ -80,7 +83,23 @@ def test_domains_are_sorted_by_size_and_scored_apart():
         ("--hyp one --ref two", ["one has 1 lines, but two has 2"]),
         ("--hyp two --ref two --domains one", ["one has 1 lines, but two has 2"]),
         ("--hyp two two --ref two", ["--hyp", "two", "twice"]),
-        ("--hyp two --ref two --bootstrap-samples 0", ["--bootstrap-samples", "0"]),
+        ("--hyp two --hyp ./two --ref two", ["--hyp", "two and ./two", "same file"]),
+        ("--hyp two --ref two link", ["--ref", "two and link", "same file"]),
+        ("--hyp two --ref two --ref two", ["--ref", "two", "twice"]),
+        ("--hyp two --ref two one", ["one has 1 lines, but two has 2"]),
+        ("--hyp two --ref two log", ["log: is the log of fairseq-generate", "<unk>"]),
+        ("--hyp bpe --ref two", ["bpe", "subwords", "--remove-bpe"]),
+        ("--hyp two --ref bpe", ["bpe", "subwords", "--remove-bpe"]),
+        ("--hyp two --ref packed", ["packed: packed by gzip"]),
+        ("--hyp two --ref three two --json ./two", ["--json: ./two is what is to be scored"]),
+        ("--hyp two --ref two --domains three --json link3", ["--json: link3 is what"]),
+        ("--hyp two --ref utf16", ["utf16", "UTF-16"]),
+        ("--hyp two --ref two --lang french", ["--lang", "'french'"]),
+        (
+            "--hyp two --ref two --bootstrap-samples 0",
+            ["--bootstrap-samples", "'0' is not a whole"],
+        ),
+        ("--hyp two --ref two --bootstrap-samples 1e3", ["--bootstrap-samples", "'1e3'"]),
         ("--hyp none --ref two", ["none: No such file"]),
         ("--hyp two --ref empty", ["empty", "file is empty"]),
         ("--hyp latin1 --ref two", ["latin1, line 1: not UTF-8"]),
@@ -102,8 +121,14 @@ def test_mistakes_are_named_in_one_line(tmp_path, monkeypatch, options, words):
         write(tmp_path / name, lines)
     for name, content in (("empty", b""), ("plain.gz", b"plain\n"), ("latin1", b"caf\xe9")):
         (tmp_path / name).write_bytes(content)
+    (tmp_path / "utf16").write_text("café\n", "utf-16")
+    (tmp_path / "link").symlink_to("two")
+    (tmp_path / "link3").symlink_to("three")
+    (tmp_path / "packed").write_bytes(gzip.compress(b"oui\n"))
+    write(tmp_path / "bpe", ["l&apos; am@@ i .", "ou@@ i ."])
     log_file(tmp_path / "log")
-    error = score_bleu(*options.split(), "--lang", "fr")
+    arguments = options.split() if "--lang" in options else ["--lang", "fr", *options.split()]
+    error = score_bleu(*arguments)
     assert error.startswith("score_bleu.sh: ") and "\n" not in error
     assert all(word in error for word in words), error
 

@@ -3,6 +3,7 @@
 import io
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -18,24 +19,26 @@ from realformer_fairseq.models.hub_interface import TranslationHub
 SCRIPT = PROJECT / "scripts/translate.sh"
 OTHER = PROJECT / "tests/data/realformer-0.1.0/checkpoint.pt"
 SHORT = ("--", "--max-len-a", 0, "--max-len-b", 8, "--max-source-positions", 24)
+LANGUAGES = "translate.sh: en to fr, as the checkpoint says"
 LONG = " ".join(["a b."] * 12)  # 36 subwords; the limit of SHORT is 23
 
 
 @pytest.fixture
 def translate(trained, prepared, monkeypatch, capsys, tmp_path):
     """A function from text and options to the translation; or the error, if there is one."""
-    files = ["--checkpoint", trained / "checkpoint_last.pt", "--data", prepared / "data-bin"]
+    files = {"--checkpoint": trained / "checkpoint_last.pt", "--data": prepared / "data-bin"}
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(fairseq_interactive.tempfile, "tempdir", str(tmp_path))
 
     def translate_text(text, *options):
         stdin = io.TextIOWrapper(io.BytesIO(text if isinstance(text, bytes) else text.encode()))
         monkeypatch.setattr(sys, "stdin", stdin)
-        error = error_of(translation, *files, *options)
+        words = [word for name in files.keys() - options for word in (name, files[name])]
+        error = error_of(translation, *words, *options)
         translate_text.out, translate_text.said = capsys.readouterr()
         return error or translate_text.out
 
-    translate_text.files = files
+    translate_text.files = [word for item in files.items() for word in item]
     return translate_text
 
 
@@ -93,7 +96,7 @@ def test_line_by_line_as_it_comes(translate, prepared, monkeypatch):
             it.stdin.flush()
             found.append(it.stdout.readline()[:-1])
         rest, said = it.communicate()
-    assert it.returncode == 0 and [found, rest] == [expected, ""] and len(said.splitlines()) == 2
+    assert it.returncode == 0 and [found, rest] == [expected, ""] and len(said.splitlines()) == 3
     assert " --buffer-size 1 " in said and "line 4 (" in said
 
 
@@ -117,9 +120,10 @@ def test_a_long_file_has_a_progress_bar_on_a_terminal(translate, searches, monke
 def test_dry_run_prints_the_command_and_looks_at_no_file(translate, searches):
     options = ["--beam", 4, "--lenpen", "0.6", "--int8", "--", "--fp16", "--seed", 3]
     printed = translate("", "--dry-run", *options)
-    assert translate("a\n", *options) == "a\n" and translate.said == printed
+    assert translate("a\n", *options) == "a\n" and translate.said == f"{LANGUAGES}\n{printed}"
     assert printed.endswith(" --cpu --fp16 --seed 3\n") and " --beam 4 --lenpen 0.6 " in printed
     nowhere = ["--checkpoint", "/no/a.pt:/no/b.pt", "--data", "/no", "--dry-run"]
+    nowhere += ["--source-lang", "en", "--target-lang", "fr"]
     assert error_of(translation, *nowhere) is None
 
 
@@ -137,6 +141,14 @@ def test_int8_leaves_no_other_linear_layer(translate, monkeypatch):
     assert layers[0] == 0 < layers[1]
 
 
+def test_a_model_of_another_plugin_is_named(translate, trained, tmp_path):
+    state = torch.load(trained / "checkpoint_last.pt")
+    vars(state["cfg"]["model"]).update(_name="transformer++", arch="transformer++")
+    torch.save(state, tmp_path / "other.pt")
+    error = translate("a\n", "--checkpoint", tmp_path / "other.pt")
+    assert re.fullmatch("translate.sh: --checkpoint '.*other.pt': .* 'transformer\\+\\+' .*", error)
+
+
 def out_of_memory(*_, **__):
     raise RuntimeError("out of\nmemory")
 
@@ -145,7 +157,6 @@ def out_of_memory(*_, **__):
     ("options", "reason"),
     [
         (["--checkpoint", OTHER], "RuntimeError: .* size mismatch for encoder.embed_tokens.weight"),
-        (["--checkpoint", "unknown.pt"], "(Assertion|Index)Error"),
         (["--", "--model-overrides", "{"], "SyntaxError"),
         ([], "RuntimeError: out of memory"),
         (["--interactive"], "RuntimeError: out of memory"),
@@ -155,9 +166,6 @@ def test_what_fairseq_fails_with_is_named_and_its_traceback_kept(
     translate, options, reason, trained, tmp_path, monkeypatch
 ):
     assert len(translate("a\n", *SHORT).splitlines()) == 1 and not list(tmp_path.iterdir())
-    state = torch.load(trained / "checkpoint_last.pt")
-    vars(state["cfg"]["model"]).update(_name="unknown", arch="unknown")
-    torch.save(state, tmp_path / "unknown.pt")
     (tmp_path / "out").write_text("before")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(TranslationHub, "generate", out_of_memory)
@@ -182,7 +190,10 @@ def test_output_that_is_no_file_is_written_to(translate, searches, tmp_path):
     [
         (["--checkpoint", f"{OTHER}:/no/b.pt"], ["--checkpoint", "'/no/b.pt'"]),
         (["--checkpoint", __file__], [__file__, "not a fairseq checkpoint"]),
-        (["--target-lang", "de"], ["--data", "dict.de.txt"]),
+        (["--target-lang", "de"], ["--target-lang de", "checkpoint_last.pt", "'fr'"]),
+        (["--source-lang", "french"], ["--source-lang", "'french'"]),
+        (["--source-lang", "en", "--source-lang", "en"], ["--source-lang", "twice"]),
+        (["--input", ""], ["--input", "empty"]),
         (["--beam"], ["--beam", "expected one argument"]),
         (["--beam", "0"], ["--beam", "'0'"]),
         (["--max-tokens", "1"], ["--max-tokens", "above 1"]),
@@ -199,12 +210,61 @@ def test_output_that_is_no_file_is_written_to(translate, searches, tmp_path):
         (["--", "--user-dir", "/no/plugin"], ["options after --", "/no/plugin"]),
         (["--", "--fp16", "--tpu"], ["options after --", "--fp16 and --tpu"]),
         (["--", "--bpe", "gpt2"], ["--bpe", "subwords"]),
+        (["--", "--target-lang", "de"], ["--target-lang", "before --"]),
+        (["--", "--path", __file__], ["--path", "before --"]),
+        (["--", "--results-path", "${b}"], ["--", "'${b}'", "variable"]),
+        (["--checkpoint", "a${b}.pt"], ["--checkpoint", "'a${b}.pt'", "variable"]),
+        (["--data", "a${b}"], ["--data", "'a${b}'", "variable"]),
     ],
 )
 def test_bad_files_and_values(translate, options, words):
     error = translate("1\n", *options)
     assert error.startswith("translate.sh: ") and "\n" not in error
     assert all(word in error for word in words) and translate.out == ""
+
+
+@pytest.fixture
+def trained_with(trained, prepared, tmp_path):
+    """A function from languages to options of a checkpoint that was trained with these."""
+
+    def options(**languages):
+        state = torch.load(trained / "checkpoint_last.pt")
+        state["cfg"]["task"].update(languages)
+        torch.save(state, tmp_path / "named.pt")
+        for lang in filter(None, languages.values()):
+            shutil.copy(prepared / "data-bin/dict.fr.txt", tmp_path / f"dict.{lang}.txt")
+        codes = ["--bpe-codes", prepared / "code"]
+        return ["--checkpoint", tmp_path / "named.pt", "--data", tmp_path, *codes]
+
+    return options
+
+
+@pytest.mark.parametrize("stored", ["fr", "fr_FR", "FR", "fra", "fr_XX"])
+@pytest.mark.parametrize("given", [None, "fr", "fra_Latn"])
+def test_languages_are_those_of_the_checkpoint(translate, trained_with, searches, stored, given):
+    """Its own dictionaries, however the user spells the languages, and the rules of French."""
+    files = trained_with(source_lang="en", target_lang=stored)
+    named = [] if given is None else ["--source-lang", "en", "--target-lang", given]
+    assert translate("who is there?\n", *files, *named) == "who is there ?\n"
+    assert f" --target-lang {stored} " in translate.said
+    assert (f"en to {stored}, as the checkpoint says" in translate.said) == (given is None)
+
+
+@pytest.mark.parametrize(
+    ("stored", "given", "error"),
+    [
+        ("fr", "de", "--target-lang de: '.*named.pt' was trained with 'fr'"),
+        (None, None, "--target-lang is needed: '.*named.pt' does not name it"),
+        ("side2", None, "--target-lang: 'side2'"),
+    ],
+)
+def test_languages_that_are_not_known(translate, trained_with, searches, stored, given, error):
+    files = trained_with(source_lang="en", target_lang=stored)
+    named = [] if given is None else ["--target-lang", given]
+    assert re.match(f"translate.sh: {error}", translate("a\n", *files, *named))
+    if stored != "fr":
+        shutil.copy(files[-1].parent / "data-bin/dict.fr.txt", files[3] / "dict.fr.txt")
+        assert translate("a\n", *files, "--target-lang", "fr") == "a\n"
 
 
 def test_text_that_is_not_utf8_is_named(translate, tmp_path):
@@ -223,6 +283,6 @@ def test_needed_options_are_named_by_the_script():
 )
 def test_moses_tokenises_as_wmt14_preparation_does(translate, searches, option, tokens):
     """Curly apostrophes and quotation marks become straight there: its models know no others."""
-    out = translate("It’s “so” 日本\n", "--target-lang", "en", *option)
-    assert out.startswith('It\'s "so" ') == bool(option)
+    out = translate("It’s “so” 日本\n", *option)
+    assert out.startswith('It \'s "so" ') == bool(option)
     assert " ".join(searches[0][0]).replace("@@ ", "") == tokens

@@ -1,19 +1,21 @@
 """Scores: values worked out by hand, and sacrebleu itself."""
 
+import importlib
 import itertools
 import json
 import math
 import random
 import re
+import sys
 
 import pytest
 import sacrebleu
+from conftest import run
 from sacrebleu.significance import PairedTest
 from sacremoses import MosesTokenizer
-from translations import HYPOTHESES, REFERENCES, score_bleu, write
+from translations import HYPOTHESES, REFERENCES, score_bleu, scores, write
 
 from realformer_runtime.scores import measures as translation_measures
-from realformer_runtime.scores import scoring
 
 GERMAN = ["Jean-Luc ruft er an.", "Jean-Paul ruft er an."]
 
@@ -34,7 +36,7 @@ GERMAN = ["Jean-Luc ruft er an.", "Jean-Paul ruft er an."]
 )
 def test_bleu_in_closed_form(lang, hypotheses, references, tokens, precisions, brevity):
     name = "tokenised BLEU" if lang == "fr" else "compound-split BLEU"
-    figures = scoring.all_scores(hypotheses, references, lang)[name]
+    figures = scores(hypotheses, references, lang)[name]
     assert figures["hypothesis_tokens"] == tokens
     assert figures["precisions"] == pytest.approx([100 * value for value in precisions])
     expected = 100 * brevity * math.prod(precisions) ** (1 / 4)
@@ -68,7 +70,7 @@ def test_tokenised_bleu_is_that_of_the_tokens_of_moses(two_systems):
     for system in systems:
         lines = list(map(tokens, system)), [list(map(tokens, references))]
         expected = sacrebleu.corpus_bleu(*lines, tokenize="none", smooth_method="none").score
-        score = scoring.all_scores(system, references, "fr")["tokenised BLEU"]["score"]
+        score = scores(system, references, "fr")["tokenised BLEU"]["score"]
         assert 10 < expected < 90 and score == pytest.approx(expected, abs=1e-9)
 
 
@@ -85,19 +87,86 @@ def test_compounds_are_split_as_the_scripts_split_them():
 
 
 def test_compound_split_bleu_is_for_german_only():
-    german, french = (scoring.all_scores(["a"], ["a"], lang) for lang in ("de", "fr"))
+    german, french = (scores(["a"], ["a"], lang) for lang in ("de", "fr"))
     assert german["compound-split BLEU"]["signature"].endswith("|compounds:split")
     assert german["tokenised BLEU"]["signature"].split("|")[-2] == "moses:-a,-l,de"
     assert "compound-split BLEU" not in french
 
 
+CHINESE = ["我们昨天去了北京。", "他很高兴地回家了。"], ["我们昨天去北京了。", "他很高兴地回家了。"]
+
+
+@pytest.mark.parametrize(
+    "lang, options",
+    [
+        ("zh_CN", {"tokenize": "zh"}),
+        ("yue", {"tokenize": "zh"}),
+        ("th", {"tokenize": "char"}),
+        ("km_KH", {"tokenize": "char"}),
+        ("tr", {"tokenize": "13a"}),
+    ],
+)
+def test_other_scripts_are_scored_as_sacrebleu_does(lang, options, tmp_path, capsys):
+    """No word of Chinese is found without its tokeniser: 0.0."""
+    texts = [write(tmp_path / name, lines) for name, lines in zip("hr", CHINESE)]
+    arguments = ["--lang", lang, "--ter", "--json", tmp_path / "json"]
+    assert score_bleu("--hyp", texts[0], "--ref", texts[1], *arguments) is None
+    figures = json.loads((tmp_path / "json").read_text("utf-8"))
+    metric = sacrebleu.BLEU(**options)
+    assert figures["sacreBLEU"]["score"] == metric.corpus_score(CHINESE[0], CHINESE[1:]).score
+    assert figures["sacreBLEU"]["signature"] == str(metric.get_signature())
+    assert "chrF2" in figures and "tokenised BLEU" not in figures
+    said = capsys.readouterr().err
+    assert "no tokenised BLEU" in said and f"'{lang[:2]}'" in said or lang == "yue"
+    if "zh" in options.values():
+        metric = sacrebleu.TER(normalized=True, asian_support=True)
+        assert figures["TER"]["score"] == metric.corpus_score(CHINESE[0], CHINESE[1:]).score
+        assert "asian:yes" in figures["TER"]["signature"]
+    assert ("TER" in figures) == ("char" not in options.values()) == ("no TER" not in said)
+
+
+@pytest.mark.parametrize("lang", ["ja", "kor"])
+def test_a_tokeniser_that_is_not_installed_is_named(lang, tmp_path, monkeypatch):
+    module = f"sacrebleu.tokenizers.tokenizer_{lang[:2]}_mecab"
+    monkeypatch.setattr(importlib.import_module(module), "MeCab", None)
+    text = write(tmp_path / "text", CHINESE[0])
+    error = score_bleu("--hyp", text, "--ref", text, "--lang", lang)
+    assert f"--lang {lang[:2]}" in error and f"sacrebleu[{lang[:2]}]" in error
+
+
+def test_several_references_are_those_of_sacrebleus_command(tmp_path):
+    """Also an empty line in one of them, which counts as an empty translation."""
+    hypotheses = ["the cat sat on a mat today", "a dog barks loudly", "yes ."]
+    first = ["the cat sat on the mat today", "a dog barks", "yes , sir"]
+    second = ["a cat sat on the mat", "", "yes, indeed"]
+    files = [
+        write(tmp_path / name, lines) for name, lines in zip("hab", (hypotheses, first, second))
+    ]
+    labels = write(tmp_path / "labels", ["all"] * 3)
+    arguments = ["--lang", "en", "--ter", "--json", tmp_path / "json", "--domains", labels]
+    found = []
+    for given in (["--ref", *files[1:]], ["--ref", files[1], "--ref", files[2]]):
+        assert score_bleu("--hyp", files[0], *given, *arguments) is None
+        found.append(json.loads((tmp_path / "json").read_text("utf-8")))
+    assert found[0] == found[1]
+    command = [sys.executable, "-m", "sacrebleu", *files[1:], "-i", files[0], "-w", "9"]
+    theirs = json.loads(run(*command, "-m", "bleu", "chrf", "ter", "-f", "json").stdout)
+    for name, metric in zip(("sacreBLEU", "chrF2", "TER"), theirs):
+        assert found[0][name]["score"] == pytest.approx(metric["score"], abs=1e-8)
+        assert found[0][name]["signature"] == metric["signature"]
+    assert found[0]["domains"]["all"]["sacreBLEU"] == found[0]["sacreBLEU"]
+    tokens = found[0]["tokenised BLEU"]
+    assert tokens["signature"].startswith("nrefs:2|")
+    assert tokens["score"] == pytest.approx(found[0]["sacreBLEU"]["score"])  # no smoothing needed
+
+
 def test_ter_is_there_if_asked_for():
     """One of five words replaced, one shifted to another place: 2 edits on 5 words."""
     lines = ["dort le chat un peu"], ["le chat dort un moment"]
-    scores = scoring.all_scores(*lines, "fr", with_ter=True)
-    assert scores["TER"]["score"] == pytest.approx(100 * 2 / 5)
-    assert "tok:tercom" in scores["TER"]["signature"]
-    assert "TER" not in scoring.all_scores(*lines, "fr")
+    found = scores(*lines, "fr", with_ter=True)["TER"]
+    assert found["score"] == pytest.approx(100 * 2 / 5)
+    assert "tok:tercom" in found["signature"]
+    assert "TER" not in scores(*lines, "fr")
 
 
 def test_several_systems_are_compared_with_the_first(two_systems, tmp_path, capsys):
@@ -125,12 +194,14 @@ def test_several_systems_are_compared_with_the_first(two_systems, tmp_path, caps
     assert report.count("  sacreBLEU  domain") == 3
 
 
-def test_paired_bootstrap_is_that_of_sacrebleu(two_systems):
+@pytest.mark.parametrize("count", [1, 2])
+def test_paired_bootstrap_is_that_of_sacrebleu(two_systems, count):
     (good, bad), references = two_systems
     systems = [("good", good), ("bad", bad)]
-    measure = translation_measures.SACREBLEU
+    references = [references, references[::-1]][:count]
+    measure = translation_measures.sacrebleu_measure("fr")
     ours = translation_measures.paired_bootstrap(measure, systems, references, 100)
-    test = PairedTest(systems, {"x": sacrebleu.BLEU()}, [references], "bs", n_samples=100)
+    test = PairedTest(systems, {"x": sacrebleu.BLEU()}, references, "bs", n_samples=100)
     signatures, columns = test()
     assert ours["signature"] == str(signatures["BLEU"])
     for name, result in zip(("good", "bad"), columns["BLEU"]):
@@ -140,9 +211,9 @@ def test_paired_bootstrap_is_that_of_sacrebleu(two_systems):
 
 
 def test_scores_and_signatures_are_those_of_sacrebleu():
-    scores = scoring.all_scores(HYPOTHESES, REFERENCES, "fr")
+    found = scores(HYPOTHESES, REFERENCES, "fr")
     for name, metric in (("sacreBLEU", sacrebleu.BLEU()), ("chrF2", sacrebleu.CHRF())):
-        assert scores[name]["score"] == metric.corpus_score(HYPOTHESES, [REFERENCES]).score
-        assert scores[name]["signature"] == str(metric.get_signature())
+        assert found[name]["score"] == metric.corpus_score(HYPOTHESES, [REFERENCES]).score
+        assert found[name]["signature"] == str(metric.get_signature())
     for part in ("tok:none", "smooth:none", "version:", "moses:-a,-l,fr", "sacremoses:"):
-        assert part in scores["tokenised BLEU"]["signature"]
+        assert part in found["tokenised BLEU"]["signature"]

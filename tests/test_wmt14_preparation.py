@@ -224,17 +224,19 @@ def german(tmp_path):
 
 @pytest.mark.slow
 def test_german_and_what_goes_on_with_its_dictionary_and_codes(german, tmp_path):
-    """Both end up in another data-bin as they were, for both languages."""
+    """Both end up in another data-bin, for both languages, without their byte order mark."""
     folder, command, out = german
     command += ["--corpora", folder]
     run(*command, "--bpe-merges", MERGES, **PATIENT)
     check(out, build("en-de", folder, SIZES["en-de"])[1], "en-de", every=100)
-    codes, words, other = out / "code", tmp_path / "dict.txt", tmp_path / "other"
+    codes, words, other = tmp_path / "codes", tmp_path / "dict.txt", tmp_path / "other"
+    codes.write_text("\ufeff" + (out / "code").read_text("utf-8"), "utf-8")
     tokens = {token for line in lines(*(out / "clean").iterdir()) for token in line.split()}
-    words.write_text("".join(f"{token} 1\n" for token in ["first", *sorted(tokens)]))
+    ranked = "".join(f"{token} 1\n" for token in ["first", *sorted(tokens)])
+    words.write_text("\ufeff" + ranked, "utf-8")
     said = run(*command, "--out", other, "--bpe-codes", codes, "--dict", words, **PATIENT).stderr
     assert re.search(r"^--dict: 0\.000% of the tokens of valid and test are unknown$", said, re.M)
-    assert (other / "data-bin/code").read_bytes() == codes.read_bytes()
+    assert (other / "data-bin/code").read_bytes() == (out / "code").read_bytes()
     assert (other / "clean/train.de").read_bytes() == (out / "clean/train.de").read_bytes()
     for lang in ("en", "de"):
         assert Dictionary.load(str(other / f"data-bin/dict.{lang}.txt")).index("first") == 4

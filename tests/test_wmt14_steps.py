@@ -288,7 +288,7 @@ def test_dictionaries_that_do_not_fit_are_refused(tmp_path):
         ("--dict", b"a 5\nb\n", "--dict '.*', line 2: not a token and its count"),
         ("--dict", b"a 5\ncaf\xe9 2\n", "--dict '.*', line 2: not UTF-8"),
         ("--dict", b"", "--dict '.*' is empty"),
-        ("--codes", b"", "--bpe-codes .*invalid line 1"),
+        ("--codes", b"", "--bpe-codes .*file is empty"),
         ("--codes", b"#version: 0.2\na b\nabc\n", "--bpe-codes .*invalid line 3"),
     ],
 )

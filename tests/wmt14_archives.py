@@ -19,7 +19,7 @@ RECIPES = PROJECT / "data-prep/wmt14_corpus/recipes"
 os.environ["no_proxy"] = "127.0.0.1"
 
 # Lines with white space of every kind, empty ones, an entity, a reserved character, and pairs that
-# cleaning must drop: too long, too unequal.
+# cleaning must drop: too long, too unequal, nothing that is seen.
 STRANGE = [
     ("a\u00a0b c", "a\u00a0b c"),
     ("x\u2028y z", "x\u2028y z"),
@@ -30,6 +30,7 @@ STRANGE = [
     ("", ""),
     ("   ", "quelque chose"),
     ("words", "\u00a0\u2003"),
+    ("\u3164\ufe0f", "mots"),
     ("a | b &amp; c", "a | b &amp; c"),
     ("“quoted” ‘words’ …", "« mots » d’ici"),
     ("much too long " * 100, "beaucoup trop long " * 100),

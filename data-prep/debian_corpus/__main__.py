@@ -6,6 +6,7 @@ import sys
 import time
 
 from realformer_runtime.command_line import ArgumentParser, run_main
+from realformer_runtime.text.parallel_lines import number_of_processes
 
 from . import host_requirements as host
 from .apt_archive import DebianArchive, open_archive
@@ -39,12 +40,9 @@ def _parse() -> argparse.Namespace:
     add = parser.add_argument
     add("--out", metavar="FOLDER", required=True, help="for the corpus")
     add("--cache", metavar="FOLDER", required=True, help="for downloads, kept for a rerun")
-    add("--jobs", metavar="N", type=int, default=2, help="processes (default 2)")
+    add("--jobs", metavar="N", type=number_of_processes, default=2, help="processes (default 2)")
     add("--mirror", metavar="URL", help="of a Debian archive (default: that of this machine's apt)")
-    options = parser.parse_args()
-    if options.jobs < 1:
-        parser.error("argument --jobs: at least 1")
-    return options
+    return parser.parse_args()
 
 
 def prepare(out: str, cache: str, options: argparse.Namespace) -> None:

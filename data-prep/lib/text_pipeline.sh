@@ -25,6 +25,11 @@ make_file() { # file, command...
   mv "$file.tmp" "$file"
 }
 
+# Without a byte order mark, and with a line feed after the last line.
+copy_text() { # file, plain or .gz
+  python3 -m realformer_runtime.text.utf8_lines -- "$1"
+}
+
 count_lines() { # file
   wc -l <"$1" | tr -d ' '
 }

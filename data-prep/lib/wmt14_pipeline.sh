@@ -87,7 +87,7 @@ make_codes() {
 
 copy_codes() {
   wmt14 fit --codes "$CODES"
-  make_file "$OUT/code" cat "$CODES"
+  make_file "$OUT/code" copy_text "$CODES"
 }
 
 encode_and_count() { # name, language
@@ -134,9 +134,14 @@ watch_binarizing() {
 # All or nothing: what is there is not of this stage's making, or some of it is missing.
 binarize_wmt14() {
   rm -rf "$OUT/data-bin"
-  if [[ -n "$DICT" ]]; then wmt14 fit --dict "$DICT" "$OUT"/clean/{valid,test}.*; fi
+  if [[ -n "$DICT" ]]; then
+    wmt14 fit --dict "$DICT" "$OUT"/clean/{valid,test}.*
+    rm -f "$OUT/dict"
+    make_file "$OUT/dict" copy_text "$DICT"
+  fi
   watch_binarizing 9>&- &
-  binarize_corpus "$OUT/clean" ${DICT:+--srcdict "$DICT"}
+  binarize_corpus "$OUT/clean" ${DICT:+--srcdict "$OUT/dict"}
+  rm -f "$OUT/dict"
   wait
 }
 

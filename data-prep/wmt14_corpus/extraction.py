@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import BinaryIO, Callable, Iterable, Iterator
 
 from realformer_runtime.command_line import UserError
+from realformer_runtime.text.utf8_lines import start_of_text
 
 from .progress import BLOCK, Progress
 from .recipe import Corpus, Recipe
@@ -159,9 +160,14 @@ def _write_lines(lines: Iterator[bytes], files: list[Path], place: HeldOut) -> i
 
 
 def bounded_lines(stream: BinaryIO, called: str) -> Iterator[bytes]:
-    """Lines, ended by a line feed and by nothing else, of at most ``LONGEST_LINE`` bytes."""
+    """Lines, ended by a line feed and by nothing else, of at most ``LONGEST_LINE`` bytes.
+
+    A byte order mark at the start is left out.
+    """
     reading = iter(lambda: stream.readline(LONGEST_LINE + 1), b"")
     for number, line in enumerate(reading, 1):
+        if number == 1 and not (line := start_of_text(line, called)):
+            continue
         if len(line) > LONGEST_LINE:
             raise UserError(f"{called}, line {number}: longer than {LONGEST_LINE >> 20} MB")
         yield line

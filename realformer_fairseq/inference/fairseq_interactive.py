@@ -13,8 +13,10 @@ import torch
 from fairseq import checkpoint_utils, options, tasks, utils
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.hub_utils import GeneratorHubInterface
+from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
 from tqdm import tqdm
 
+from realformer_checkpoints.reading import load_checkpoint, stored_option
 from realformer_runtime.command_line import UserError, flag
 from realformer_runtime.text.overlong_sentences import check_limit
 
@@ -22,6 +24,8 @@ from ..models.hub_interface import TranslationHub
 
 # What fairseq-interactive would do with text, and with nothing else.
 NOT_FOR_SUBWORDS = ("bpe", "constraints", "input", "replace_unk", "tokenizer")
+# What text and files were chosen by, before fairseq's own options could change it.
+BEFORE_EXTRA = ("path", "source_lang", "target_lang")
 LONG_FILE = 100  # sentences, from which on there is a progress bar
 LONG_REASON = 400  # characters; fairseq quotes whole configurations
 
@@ -88,8 +92,23 @@ def read_options(command: Sequence[str]):
     for name in NOT_FOR_SUBWORDS:
         if getattr(args, name) not in (None, "-"):
             raise UserError(f"-- {flag(name)}: fairseq searches with subwords, not with the text")
+    for name in BEFORE_EXTRA:
+        if getattr(args, name) != command[command.index(flag(name)) + 1]:
+            raise UserError(f"-- {flag(name)}: name it before --, for the text is prepared by it")
     check_limit(min(args.max_tokens, getattr(args, "max_source_positions", args.max_tokens)) - 1)
     return convert_namespace_to_omegaconf(args)
+
+
+def check_architecture(path: str) -> None:
+    """Raise UserError for a model that is unknown; fairseq's own message is an IndexError."""
+    state = load_checkpoint(path)
+    names = [stored_option(state, "model", name) for name in ("_name", "arch")]
+    if not any(name in ARCH_MODEL_REGISTRY or name in MODEL_REGISTRY for name in names):
+        name = next(filter(None, names), None)
+        raise UserError(
+            f"--checkpoint '{path}': neither fairseq nor this plugin has an architecture '{name}'"
+            " (of another plugin? -- --user-dir DIR)"
+        )
 
 
 class Ensemble(TranslationHub):
@@ -120,6 +139,8 @@ def load_ensemble(cfg) -> Ensemble:
     Raises:
         UserError: with the reason why fairseq cannot load them
     """
+    for path in utils.split_paths(cfg.common_eval.path):
+        check_architecture(path)
     on_gpu = torch.cuda.is_available() and not cfg.common.cpu
     with errors_in_one_line(f"--checkpoint '{cfg.common_eval.path}'"):
         if not cfg.generation.no_seed_provided:

@@ -10,6 +10,7 @@ from typing import Optional
 from fairseq.data.encoders import register_tokenizer
 from fairseq.dataclass import FairseqDataclass
 
+from realformer_runtime.text.languages import language_code
 from realformer_runtime.text.tokenization import line_detokenizer, line_tokenizer
 
 
@@ -26,6 +27,7 @@ class RealFormerMosesTokenizer:
 
     Raises:
         ValueError: a language is missing: fairseq does not tell it to a tokenizer
+        UserError: a language is none
     """
 
     def __init__(self, cfg: RealFormerMosesConfig):
@@ -33,6 +35,8 @@ class RealFormerMosesTokenizer:
             raise ValueError(
                 "--tokenizer realformer_moses needs --source-lang and --target-lang, as en and fr"
             )
-        self.encode = line_tokenizer(cfg.source_lang)
-        self.encode_target = line_tokenizer(cfg.target_lang)  # for scores; fairseq knows none
-        self.decode = line_detokenizer(cfg.target_lang)
+        source = language_code(cfg.source_lang, "--source-lang")
+        target = language_code(cfg.target_lang, "--target-lang")
+        self.encode = line_tokenizer(source)
+        self.encode_target = line_tokenizer(target)  # for scores; fairseq knows none
+        self.decode = line_detokenizer(target)

@@ -24,11 +24,12 @@ from realformer_runtime.command_line import (
 from realformer_runtime.text.bpe_encoding import line_encoder
 from realformer_runtime.text.overlong_sentences import POLICIES, SPLIT, parts_of_sentences
 from realformer_runtime.text.tokenization import line_detokenizer, line_function
-from realformer_runtime.text.utf8_lines import read_utf8_lines
+from realformer_runtime.text.utf8_lines import read_utf8_lines, shows_nothing
 
 from ..models.hub_interface import BEAM, LENPEN, check_file, check_files
 from .fairseq_interactive import Ensemble, interactive_command, load_ensemble, read_options
 from .int8 import quantize
+from .languages import set_languages
 
 PROGRAM = "translate.sh"
 
@@ -41,12 +42,13 @@ def load(args, command: Sequence[str]) -> Ensemble:
     """
     logging.getLogger().setLevel(logging.ERROR)  # fairseq has a line for every batch
     warnings.simplefilter("ignore")  # torch's and hydra's, of their plans
-    tokenize = line_function(args.source_lang, args.moses, normalize_punctuation=args.moses)
+    source, target = args.codes
+    tokenize = line_function(source, args.moses, normalize_punctuation=args.moses)
     encode = line_encoder(args.bpe_codes, "--bpe-codes")
     cfg = read_options(command)
     print(shlex.join(command), file=sys.stderr, flush=True)
     ensemble = load_ensemble(cfg)
-    ensemble.tokenizer = SimpleNamespace(encode=tokenize, decode=line_detokenizer(args.target_lang))
+    ensemble.tokenizer = SimpleNamespace(encode=tokenize, decode=line_detokenizer(target))
     decode = functools.partial(post_process, symbol=cfg.common_eval.post_process)
     ensemble.bpe = SimpleNamespace(encode=encode, decode=decode)
     if args.int8:
@@ -80,7 +82,19 @@ def write_lines(lines: Sequence[str], output: str) -> None:
             temporary.write_text(text, "utf-8")
 
 
-def check_arguments(args) -> None:
+def check_options(args) -> None:
+    """Raises UserError for values that cannot work."""
+    if not math.isfinite(args.lenpen):
+        raise UserError(f"--lenpen: '{args.lenpen}' is not a finite number")
+    if args.interactive and (args.input or args.output):
+        raise UserError("--interactive goes from standard input to standard output")
+    given = [("--checkpoint", args.checkpoint), ("--data", args.data)]
+    for name, word in [*given, *[("--", word) for word in args.extra]]:
+        if "${" in word:
+            raise UserError(f"{name} '{word}': fairseq takes ${{...}} for a variable of its own")
+
+
+def check_paths(args) -> None:
     """Raises UserError for the first file or folder that is not there."""
     languages = {"source_lang": args.source_lang, "target_lang": args.target_lang}
     check_files("", args.checkpoint, args.data, names=("--checkpoint", "--data"), **languages)
@@ -101,8 +115,8 @@ def parse_args(argv: Sequence[str]):
     add("--bpe-codes", metavar="FILE", help="default: code in --data")
     add("--input", metavar="FILE", help="default: standard input")
     add("--output", metavar="FILE", help="default: standard output")
-    add("--source-lang", default="en", metavar="LANG")
-    add("--target-lang", default="fr", metavar="LANG")
+    add("--source-lang", metavar="LANG", help="default: the checkpoint's")
+    add("--target-lang", metavar="LANG", help="default: the checkpoint's")
     add("--beam", type=count, default=BEAM, metavar="N")
     add("--lenpen", type=float, default=LENPEN, metavar="X")
     add("--max-tokens", type=count, default=2000, metavar="N", help="source subwords in a batch")
@@ -113,21 +127,19 @@ def parse_args(argv: Sequence[str]):
     add("--dry-run", action="store_true", help="only print fairseq's command")
     args = parser.parse_args(argv[:end])
     args.extra = list(argv[end + 1 :])
-    if not math.isfinite(args.lenpen):
-        raise UserError(f"--lenpen: '{args.lenpen}' is not a finite number")
-    if args.interactive and (args.input or args.output):
-        raise UserError("--interactive goes from standard input to standard output")
+    check_options(args)
     args.bpe_codes = args.bpe_codes or os.path.join(args.data, "code")
     return args
 
 
 def main() -> None:
     args = parse_args(sys.argv[1:])
+    set_languages(args, PROGRAM)
     command = interactive_command(args)
     if args.dry_run:
         print(shlex.join(command))
         return
-    check_arguments(args)
+    check_paths(args)
     if args.interactive:
         ensemble = load(args, command)
         for number, line in enumerate(read_utf8_lines(sys.stdin.buffer, "standard input"), 1):
@@ -136,7 +148,7 @@ def main() -> None:
     with open(args.input, "rb") if args.input else nullcontext(sys.stdin.buffer) as file:
         lines = list(read_utf8_lines(file, args.input or "standard input"))
     translations = [""] * len(lines)
-    if any(line.strip() for line in lines):
+    if not all(map(shows_nothing, lines)):
         translations = translate_lines(load(args, command), lines, args.overlong)
     write_lines(translations, args.output)
 

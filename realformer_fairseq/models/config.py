@@ -11,12 +11,22 @@ from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.models.transformer import TransformerConfig
 from fairseq.models.transformer.transformer_legacy import base_architecture
 
-from realformer_runtime.command_line import flag, whole_number_above_0
+from realformer_runtime.command_line import UserError, flag, whole_number_above_0
 
 from ..modules.residual_scores import RESIDUAL_ATTENTION_CHOICES
 from ..modules.sublayer_scaling import SUBLAYER_SCALING_CHOICES
 
 CHAINS = ("encoder", "decoder", "cross")
+
+
+class RefusedOption(UserError, ValueError):
+    """An option of the model that cannot work; the message names it and what is accepted."""
+
+
+def as_text(value: Any) -> str:
+    """An option as the command line has it, also where a YAML file or an override has a list."""
+    is_list = isinstance(value, Iterable) and not isinstance(value, str)
+    return ",".join(map(str, value)) if is_list else str(value)
 
 
 def residual_chains(value: str) -> str:
@@ -77,6 +87,11 @@ class RealFormerConfig(TransformerConfig):
         "tokens that --sublayer-scaling admin takes its profile from",
         whole_number_above_0,
     )
+    missing_omega: ChoiceEnum(("one", "initial")) = option(
+        "one",
+        "omega of a training that starts from a checkpoint without: 1, so that the model computes "
+        "what it did, or the initial one of --sublayer-scaling",
+    )
 
     def residual_attention_of(self, chain: str) -> str:
         """The residual attention of one chain: ``mean``, ``sum`` or ``none``."""
@@ -86,26 +101,32 @@ class RealFormerConfig(TransformerConfig):
         """Refuse options that cannot work.
 
         Raises:
-            ValueError: naming the flag and the accepted values
+            RefusedOption: naming the flag and the accepted values
         """
         for own in own_options():
             value, choices = getattr(self, own.name), choices_of(own)
             if choices and str(value) not in choices:
-                raise ValueError(f"{flag(own.name)} {value}: choose one of {', '.join(choices)}")
+                raise RefusedOption(f"{flag(own.name)} {value}: choose one of {', '.join(choices)}")
             try:
                 if own.metadata["check"]:
-                    setattr(self, own.name, own.metadata["check"](str(value)))
+                    setattr(self, own.name, own.metadata["check"](as_text(value)))
             except argparse.ArgumentTypeError as error:
-                raise ValueError(f"{flag(own.name)}: {error}") from None
+                raise RefusedOption(f"{flag(own.name)}: {error}") from None
         for stack in ("encoder", "decoder"):
             if str(self.sublayer_scaling) != "none" and getattr(self, stack).normalize_before:
-                raise ValueError(
+                raise RefusedOption(
                     f"--sublayer-scaling {self.sublayer_scaling} cannot be used with "
                     f"--{stack}-normalize-before: it scales the input of a Post-LN sub-layer; "
                     "for a Pre-LN model choose --sublayer-scaling none"
                 )
+            stack_cfg = getattr(self, stack)
+            if stack_cfg.embed_dim % stack_cfg.attention_heads:
+                raise RefusedOption(
+                    f"--{stack}-attention-heads {stack_cfg.attention_heads}: does not divide "
+                    f"--{stack}-embed-dim {stack_cfg.embed_dim}"
+                )
         if self.base_layers:
-            raise ValueError(
+            raise RefusedOption(
                 f"--base-layers {self.base_layers} cannot be used with a realformer model: "
                 "a BASE layer has no attention scores to carry"
             )
@@ -138,14 +159,14 @@ def check_names(names: Iterable[str]) -> None:
         names: keys of ``model`` in the file
 
     Raises:
-        ValueError: naming the first unknown option and a similar one
+        RefusedOption: naming the first unknown option and a similar one
     """
     for name in names:
         if name in option_names() or name in ("_name", "arch"):
             continue
         close = difflib.get_close_matches(name, option_names(), n=1)
         meant = f" (is model.{close[0]} meant?)" if close else ""
-        raise ValueError(f"model.{name}: a realformer model has no such option{meant}")
+        raise RefusedOption(f"model.{name}: a realformer model has no such option{meant}")
 
 
 def add_arguments(parser) -> None:

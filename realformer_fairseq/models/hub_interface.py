@@ -15,6 +15,7 @@ from realformer_checkpoints.incomplete_states import load_with_options
 from realformer_checkpoints.reading import stored_option
 from realformer_runtime.command_line import UserError
 from realformer_runtime.text.overlong_sentences import SPLIT, parts_of_sentences
+from realformer_runtime.text.utf8_lines import drop_byte_order_mark, shows_nothing
 
 BEAM, LENPEN = 5, 0.8  # of the recipes for WMT'14 English-French
 
@@ -113,7 +114,9 @@ class TranslationHub(GeneratorHubInterface):
         return self.translate_sentences(parts, beam, verbose, **options)
 
     def subwords(self, sentence: str) -> List[str]:
-        return self.apply_bpe(self.tokenize(sentence)).split()
+        if shows_nothing(sentence):
+            return []
+        return self.apply_bpe(self.tokenize(drop_byte_order_mark(sentence))).split()
 
     def translate_sentences(
         self, sentences: Sequence[Sequence[Sequence[str]]], *args, **generation

@@ -13,7 +13,8 @@ from fairseq.models.multilingual_transformer import (
 
 from ..modules.dropout import replace_dropout
 from .architectures import realformer
-from .config import RealFormerConfig, add_own_arguments
+from .config import RealFormerConfig, RefusedOption, add_own_arguments
+from .layer_pruning import SIDES
 from .model import RealFormerModel
 
 NAME = "multilingual_realformer"
@@ -33,16 +34,22 @@ class MultilingualRealFormerModel(MultilingualTransformerModel):
         """Build from a flat namespace.
 
         Raises:
-            ValueError: naming options that cannot work together
+            RefusedOption: naming options that cannot work together
         """
         multilingual_realformer(args)  # checkpoints of older versions lack newer options
         cfg = RealFormerConfig.from_namespace(args)
         cfg.check()
         if str(cfg.sublayer_scaling) == "admin":
-            raise ValueError(
+            raise RefusedOption(
                 f"--sublayer-scaling admin cannot be used with --arch {NAME}: a shared stack would "
                 "have a profile for each language pair; --sublayer-scaling admin-analytic can"
             )
+        for side in SIDES:
+            if getattr(args, f"{side}_layers_to_keep"):
+                raise RefusedOption(
+                    f"--{side}-layers-to-keep cannot be used with --arch {NAME}, whose checkpoints "
+                    "hold a model for each language pair"
+                )
         model = super().build_model(args, task)
         model.__class__ = cls  # fairseq's method builds its own class
         replace_dropout(model)

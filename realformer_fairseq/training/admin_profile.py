@@ -34,6 +34,7 @@ from fairseq.trainer import Trainer
 from torch import Tensor, nn
 from torch.utils.data import Subset
 
+from ..models.config import RefusedOption
 from ..modules.sublayer_scaling import ScaledResidual
 
 logger = logging.getLogger(__name__)
@@ -121,13 +122,13 @@ def profile_before_training(trainer: Trainer) -> None:
     """Take and log the profile if the model needs one, and change nothing but the omegas.
 
     Raises:
-        ValueError: for ``--ddp-backend fully_sharded``
+        RefusedOption: for ``--ddp-backend fully_sharded``
     """
     model, cfg = trainer._model, trainer.cfg
     if str(getattr(getattr(model, "cfg", None), "sublayer_scaling", "none")) != "admin":
         return
     if trainer.is_fsdp:  # no rank has whole parameters
-        raise ValueError(
+        raise RefusedOption(
             "--sublayer-scaling admin cannot be used with --ddp-backend fully_sharded; "
             "--sublayer-scaling admin-analytic can"
         )
@@ -153,6 +154,24 @@ def profile_before_training(trainer: Trainer) -> None:
     logger.info(f"ADMIN profile of {len(indices)} sentences, {tokens} tokens")
     for name, omega in omegas.items():
         logger.info(f"ADMIN profile: {name} = {omega:.4f}")
+
+
+def initialize_missing_omega(trainer: Trainer, filename: str) -> None:
+    """Do with omega what ``--missing-omega`` says, after a checkpoint without it was loaded.
+
+    The omegas of ``admin-analytic`` and ``deepnorm`` have kept their initial values by then.
+    """
+    options = trainer._model.cfg
+    scaling, choice = options.sublayer_scaling, options.missing_omega
+    if str(choice) == "initial":
+        logger.info(f"{filename} has no omega: it starts as --sublayer-scaling {scaling} says")
+        profile_before_training(trainer)
+        trainer.reinitialize()  # an optimizer in float32 has a copy of the omegas
+    else:
+        logger.warning(
+            f"{filename} has no omega: it is 1, so that the model computes what it did, and "
+            f"--sublayer-scaling {scaling} has no effect on the start (--missing-omega initial)"
+        )
 
 
 @contextlib.contextmanager

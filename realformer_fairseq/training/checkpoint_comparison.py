@@ -2,6 +2,7 @@
 
 from typing import Any, Dict, List
 
+from fairseq.optim import OPTIMIZER_REGISTRY
 from torch import Tensor, nn
 
 from realformer_checkpoints.reading import stored_option
@@ -11,6 +12,7 @@ from ..models.config import own_options
 
 # Values of our options that describe fairseq's Transformer, whose checkpoints lack them.
 OF_TRANSFORMER = {own.name: own.metadata["transformer"] or None for own in own_options()}
+AT_THE_START = ("admin_profile_tokens", "missing_omega")
 STACK = (
     "layers",
     "embed_dim",
@@ -21,7 +23,7 @@ STACK = (
 )
 # Options that change what the model computes. An option that the checkpoint lacks is not compared.
 COMPARED = (
-    *(name for name in OF_TRANSFORMER if name != "admin_profile_tokens"),
+    *(name for name in OF_TRANSFORMER if name not in AT_THE_START),
     *(f"{stack}_{name}" for stack in ("encoder", "decoder") for name in STACK),
     "activation_fn",
     "share_all_embeddings",
@@ -31,6 +33,14 @@ COMPARED = (
     "no_token_positional_embeddings",
 )
 DICTIONARIES = {"encoder.embed_tokens.weight": "source", "decoder.embed_tokens.weight": "target"}
+# Options that the state of an optimizer depends on, by group of fairseq's configuration.
+STATEFUL = (
+    ("optimizer", "optimizer"),
+    ("criterion", "criterion"),
+    *(("common", name) for name in ("fp16", "bf16", "amp")),
+    *(("common", f"memory_efficient_{name}") for name in ("fp16", "bf16")),
+    ("optimization", "use_bmuf"),
+)
 SHAPES_NAMED = 3  # in a message
 
 
@@ -74,3 +84,57 @@ def differing_shapes(stored: Dict[str, Tensor], model: nn.Module) -> List[str]:
             phrases.append(f"{name} has shape {list(other.shape)}, {list(tensor.shape)} now")
     dictionaries = [words for words in phrases if "dictionary" in words]
     return dictionaries or phrases[:SHAPES_NAMED]
+
+
+def unloadable_state(state: Dict[str, Any], cfg: Any, same_schedule: bool) -> List[str]:
+    """What of a checkpoint's state these options cannot take over, as phrases with a way out.
+
+    Args:
+        cfg: fairseq's configuration
+        same_schedule: false for ``--reset-lr-scheduler``
+    """
+    last, found = state["optimizer_history"][-1], []
+    same_class = last.get("optimizer_name") == optimizer_class(cfg)
+    for group, name in STATEFUL:
+        key = name if group in ("common", "optimization") else "_name"
+        stored, given = stored_option(state, group, key), getattr(cfg[group], key, None)
+        if stored != given and None not in (stored, given) and (key == "_name" or not same_class):
+            found.append(f"{phrase(name, stored, given)} (--reset-optimizer)")
+    schedule, given = last.get("lr_scheduler_state") or {}, cfg.lr_scheduler._name
+    if same_schedule and "best" not in schedule and given not in ("fixed", "manual"):
+        stored = stored_option(state, "lr_scheduler", "_name")
+        found.append(f"{phrase('lr_scheduler', stored, given)} (--reset-lr-scheduler)")
+    return found
+
+
+def optimizer_class(cfg: Any) -> str:
+    """The name of the class that fairseq's trainer will wrap the optimizer in, or of its own."""
+    common = cfg.common
+    if cfg.optimization.use_bmuf:
+        return "FairseqBMUF"
+    if common.memory_efficient_fp16 or common.memory_efficient_bf16:
+        return "MemoryEfficientFP16Optimizer"
+    if common.fp16 or common.bf16:
+        return "FP16Optimizer"
+    if common.amp:
+        return "AMPOptimizer"
+    return OPTIMIZER_REGISTRY[cfg.optimizer._name].__name__
+
+
+def differing_names(stored: Dict[str, Tensor], model: nn.Module) -> List[str]:
+    """Parameters that only the checkpoint or the model has, as phrases; omega may be missing."""
+    stored = dict(stored)
+    model.upgrade_state_dict(stored)
+    own = model.state_dict()
+    missing = [name for name in own if name not in stored and not name.endswith(".omega")]
+    surplus = [name for name in stored if name not in own]
+    phrases = [f"it lacks {name}" for name in missing[:1]]
+    phrases += [f"its {name} has no place" for name in surplus[:1]]
+    if any(name.endswith(".omega") for name in surplus):
+        phrases.append("scripts/fold_admin.sh takes omega out of a checkpoint")
+    return phrases
+
+
+def lacks_omega(stored: Dict[str, Tensor], model: nn.Module) -> bool:
+    """Whether the model has an omega that the checkpoint lacks."""
+    return any(name.endswith(".omega") and name not in stored for name in model.state_dict())

@@ -10,7 +10,7 @@ import logging
 import os
 import sys
 from pathlib import Path
-from typing import Any, Callable, List, Tuple
+from typing import Any, Callable, List, NamedTuple, Tuple
 
 import torch
 from fairseq.distributed import utils as distributed_utils
@@ -23,8 +23,14 @@ from realformer_runtime.command_line import UserError
 
 from ..models.model import RealFormerModel
 from .affected_models import OUR_TRAINER_IS_AT_WORK
-from .checkpoint_comparison import differing_options, differing_shapes
-from .resume_choice import choose_checkpoint
+from .checkpoint_comparison import (
+    differing_names,
+    differing_options,
+    differing_shapes,
+    lacks_omega,
+    unloadable_state,
+)
+from .resume_choice import choose_checkpoint, updates_of
 from .save_dir_lock import lock_save_dir
 
 # Other models may change a checkpoint when they load it, so it cannot be compared with them.
@@ -33,23 +39,57 @@ CHECKED = (RealFormerModel, TransformerModel)
 logger = logging.getLogger(__name__)
 
 
-def check_model(path: str, trainer: Trainer, only_shapes: bool) -> None:
+class Resets(NamedTuple):
+    """What of a checkpoint is not taken over."""
+
+    optimizer: bool
+    lr_scheduler: bool
+
+
+class Choice(NamedTuple):
+    """The checkpoint to load, what the log is to say, and whether it lacks the model's omega."""
+
+    path: str
+    warnings: List[str]
+    lacks_omega: bool
+
+
+def check_state(path: str, trainer: Trainer, resets: Resets) -> None:
+    """Refuse a checkpoint whose state these options cannot go on from."""
+    state, cfg = load_checkpoint(path), trainer.cfg
+    found = []
+    if updates_of(state) is not None and not resets.optimizer:
+        found = unloadable_state(state, cfg, same_schedule=not resets.lr_scheduler)
+    if cfg.ema.store_ema and "ema" not in (state.get("extra_state") or {}):
+        found.append("it has no moving average (leave out --store-ema)")
+    if found:
+        raise UserError(f"{path} cannot be gone on from: {'; '.join(found)}")
+
+
+def check_model(path: str, trainer: Trainer, fine_tuning: bool) -> Choice:
     """Refuse a checkpoint of another model: a UserError names the differences.
 
     Args:
-        only_shapes: compare no options, which a fine-tuning may change
+        fine_tuning: options may differ if the parameters fit
     """
-    state = load_checkpoint(path)
-    differences: List[str] = [] if only_shapes else differing_options(state, trainer.cfg.model)
-    differences = differences or differing_shapes(state["model"], trainer._model)
+    state, model = load_checkpoint(path), trainer._model
+    stored = state["model"]
+    if isinstance(model, RealFormerModel):
+        stored = model.without_pruned_layers(stored)
+    options = differing_options(state, trainer.cfg.model)
+    names = differing_names(stored, model)
+    differences = [*options, *names] if names or not fine_tuning else []
+    differences = differences or differing_shapes(stored, model)
     if differences:
         raise UserError(
             f"{path} is a checkpoint of another model: {'; '.join(differences)} "
             "(choose the same model and data-bin, or another --save-dir)"
         )
+    warnings = [f"{path}: {'; '.join(options)}"] if options else []
+    return Choice(path, warnings, lacks_omega(stored, model))
 
 
-def prepare_loading(trainer: Trainer, filename: str, reset_optimizer: bool) -> Tuple[str, str]:
+def prepare_loading(trainer: Trainer, filename: str, resets: Resets) -> Choice:
     """Lock ``--save-dir``, remove what a killed training left, choose and check a checkpoint."""
     save_dir = trainer.cfg.checkpoint.save_dir
     if not trainer.cfg.checkpoint.no_save and trainer._save_dir_lock is None:
@@ -58,34 +98,46 @@ def prepare_loading(trainer: Trainer, filename: str, reset_optimizer: bool) -> T
         for leftover in Path(save_dir).glob("*.pt.tmp"):
             leftover.unlink()
     path, warning = choose_checkpoint(filename, save_dir)
+    choice = Choice(path, [], False)
     if os.path.exists(path):
-        check_model(path, trainer, only_shapes=reset_optimizer)
-    return path, warning
+        choice = check_model(path, trainer, fine_tuning=resets.optimizer)
+        check_state(path, trainer, resets)
+    return choice._replace(warnings=[*filter(None, [warning]), *choice.warnings])
 
 
-def checkpoint_to_load(trainer: Trainer, filename: str, reset_optimizer: bool) -> str:
-    """The checkpoint to load in place of ``filename``; the first rank decides for all.
+def decided_by_first_rank(trainer: Trainer, decide: Callable[[], Any]) -> Any:
+    """What ``decide`` returns on the first rank.
 
-    fairseq decides for checkpoints in parts and for models that are not in ``CHECKED``. Where
-    nothing can be loaded, all ranks exit, and the first one prints one line that says why.
+    If it raises there, all ranks exit, and the first one prints one line that says why.
     """
-    if type(trainer._model) not in CHECKED or trainer.checkpoint_suffix or trainer.is_fsdp:
-        return filename
-    path, warning, error = filename, "", ""
+    decision, error = None, ""
     if trainer.is_data_parallel_master:
         try:
-            path, warning = prepare_loading(trainer, filename, reset_optimizer)
+            decision = decide()
         except (UserError, OSError) as refusal:
             error = str(refusal)
     if trainer.data_parallel_world_size > 1:
-        path, warning, error = distributed_utils.broadcast_object(
-            (path, warning, error), 0, trainer.data_parallel_process_group, trainer.device
+        decision, error = distributed_utils.broadcast_object(
+            (decision, error), 0, trainer.data_parallel_process_group, trainer.device
         )
     if error:
         sys.exit(f"fairseq-train: {error}" if trainer.is_data_parallel_master else 1)
-    if warning:
+    return decision
+
+
+def checkpoint_to_load(trainer: Trainer, filename: str, resets: Resets) -> Tuple[str, bool]:
+    """The checkpoint to load in place of ``filename``, and whether it lacks the model's omega.
+
+    fairseq decides for checkpoints in parts and for models that are not in ``CHECKED``.
+    """
+    if type(trainer._model) not in CHECKED or trainer.checkpoint_suffix or trainer.is_fsdp:
+        return filename, False
+    path, warnings, no_omega = decided_by_first_rank(
+        trainer, lambda: tuple(prepare_loading(trainer, filename, resets))
+    )
+    for warning in warnings:
         logger.warning(warning)
-    return path
+    return path, no_omega
 
 
 def without_settings(broadcast_object: Callable[..., Any]) -> Callable[..., Any]:

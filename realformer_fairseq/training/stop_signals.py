@@ -1,12 +1,15 @@
 """Save a checkpoint when a signal stops the training.
 
-On SIGTERM or SIGUSR1 ``fairseq-train`` finishes the current update, saves ``checkpoint_last.pt``
-and exits with 128 + the number of the signal. A restarted training continues as if it had not been
-stopped, but leaves out a validation that was due after that update. It is enough that one rank
-gets the signal.
+On SIGTERM or SIGUSR1 ``fairseq-train`` finishes the current update or batch of a validation, saves
+``checkpoint_last.pt`` and exits with 128 + the number of the signal. A restarted training continues
+as if it had not been stopped, but leaves out a validation that was due after that update. It is
+enough that one rank gets the signal.
+
+Where nothing is saved, because no update is done yet or ``--no-save`` says so, the exit code is 1:
+whoever starts a training again after 128 + SIGUSR1 would do so for ever.
 
 A launcher often sends a signal twice, to the process and to its group, so a second signal within
-``SAME_SIGNAL`` seconds is ignored. A later signal acts as without the plugin.
+``SAME_SIGNAL`` seconds is ignored. A later signal ends the training as before the first update.
 
 A signal to the group also ends fairseq's data loading processes, and then the training fails. With
 such a launcher use ``--num-workers 0``, as our scripts do.
@@ -34,8 +37,30 @@ from .affected_models import is_trained_by_us
 
 SIGNALS = (signal.SIGTERM, signal.SIGUSR1)
 SAME_SIGNAL = 5.0  # seconds
+NOTHING_SAVED = 1  # exit code
 
 logger = logging.getLogger(__name__)
+
+
+def set_handlers(handler: Any) -> Dict[int, Any]:
+    """Set the handler of ``SIGNALS`` in the main thread, and return those before, by signal."""
+    if threading.current_thread() is not threading.main_thread():
+        return {}
+    return {number: signal.signal(number, handler) for number in SIGNALS}
+
+
+def end_unsaved(number: int, frame) -> None:
+    """Signal handler of a training that has nothing to save."""
+    set_handlers(signal.SIG_IGN)  # a further one must not change the exit code
+    name = signal.Signals(number).name
+    print(f"fairseq-train: {name}: ended before a checkpoint could be saved", file=sys.stderr)
+    sys.exit(NOTHING_SAVED)
+
+
+def hears_signals() -> bool:
+    """Whether a handler of ours is set."""
+    handler = signal.getsignal(SIGNALS[0])
+    return handler is end_unsaved or isinstance(handler, SignalWatch)
 
 
 class SignalWatch:
@@ -49,9 +74,7 @@ class SignalWatch:
         self.forward = forward
         self.received = 0
         self.since = 0.0
-        self.previous: Dict[int, Any] = {}
-        if threading.current_thread() is threading.main_thread():
-            self.previous = {number: signal.signal(number, self) for number in SIGNALS}
+        self.previous = set_handlers(self)
 
     def __call__(self, number: int, frame) -> None:
         now = time.monotonic()
@@ -81,6 +104,7 @@ def save_and_exit(trainer: Trainer, number: int) -> None:
     """Save a checkpoint and end the process with 128 + ``number``, on all ranks together."""
     cfg = trainer.cfg.checkpoint
     checkpoint_utils.save_checkpoint(cfg, trainer, trainer._train_iterator, None)
+    set_handlers(signal.SIG_IGN)  # a further one must not change the exit code
     if cfg.write_checkpoints_asynchronously:
         PathManager.async_close()
     # Launchers kill the other ranks as soon as one ends, so all wait until the file is written.
@@ -91,20 +115,25 @@ def save_and_exit(trainer: Trainer, number: int) -> None:
         # Else threads of the process group may still run when the process ends, and abort it.
         torch.distributed.destroy_process_group()
     name, updates = signal.Signals(number).name, trainer.get_num_updates()
-    saved = "not saved" if cfg.no_save or cfg.no_last_checkpoints else "saved"
-    logger.info(f"{name}: {saved} after {updates} updates, ending with exit code {128 + number}")
-    sys.exit(128 + number)
+    saved, code = "saved", 128 + number
+    if cfg.no_save or cfg.no_last_checkpoints:
+        saved, code = "not saved", NOTHING_SAVED
+    logger.info(f"{name}: {saved} after {updates} updates, ending with exit code {code}")
+    sys.exit(code)
 
 
 @contextlib.contextmanager
 def signals_given_back() -> Iterator[None]:
-    """Restore the signal handlers of a program that runs a training in its own process."""
-    before = {number: signal.getsignal(number) for number in SIGNALS}
+    """Restore the signal handlers of a program that runs a training in its own process.
+
+    A process that a signal ends ignores further ones until it has ended.
+    """
+    before = set_handlers(end_unsaved)
     try:
         yield
     finally:
         for number, handler in before.items():
-            if isinstance(signal.getsignal(number), SignalWatch):
+            if signal.getsignal(number) != signal.SIG_IGN:
                 signal.signal(number, handler)
 
 
@@ -115,16 +144,18 @@ def forward_to_spawned(call_main: Callable[..., Any]) -> Callable[..., Any]:
     def call_and_forward(cfg, main, **kwargs):
         distributed = cfg.distributed_training
         several = distributed.distributed_world_size > 1 and not distributed.distributed_no_spawn
-        if not several or not is_trained_by_us(getattr(cfg.model, "_name", None)):
+        if not is_trained_by_us(getattr(cfg.model, "_name", None)):
+            return call_main(cfg, main, **kwargs)
+        if not several:
             with signals_given_back():
                 return call_main(cfg, main, **kwargs)
         forwarder = SignalWatch(forward=True)
         try:
             return call_main(cfg, main, **kwargs)
-        except torch.multiprocessing.ProcessExitedException:
-            if not forwarder.received:
+        except torch.multiprocessing.ProcessExitedException as first:
+            if first.exit_code < 0 and not forwarder.received:
                 raise
-            sys.exit(128 + forwarder.received)
+            sys.exit(max(first.exit_code, NOTHING_SAVED))  # which has said why
         finally:
             forwarder.end()
 

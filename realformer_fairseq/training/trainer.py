@@ -4,18 +4,23 @@
 trainer is ``checkpoint_utils.load_checkpoint``, so our wrapper of that function changes the class.
 """
 
+import contextlib
 import functools
 import sys
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
 import torch
 from fairseq.distributed import utils as distributed_utils
 from fairseq.trainer import Trainer
 
-from .admin_profile import profile_before_training
+from realformer_runtime.command_line import UserError
+
+from .admin_profile import initialize_missing_omega, profile_before_training
 from .affected_models import is_one_of_ours, our_trainer_at_work
 from .checkpoint_saving import CheckpointNotSaved
-from .resuming import checkpoint_to_load, iterator_with_batches_of_first_epoch
+from .command import begin_in_hydra
+from .restore_file import with_what_is_there
+from .resuming import Resets, checkpoint_to_load, iterator_with_batches_of_first_epoch
 from .stop_signals import SIGNALS, SignalWatch, save_and_exit, training_is_over
 
 
@@ -31,17 +36,25 @@ class RealFormerTrainer(Trainer):
     _train_iterator = None
     _save_dir_lock = None
 
-    def load_checkpoint(self, filename, reset_optimizer=False, *args, **kwargs):
+    def load_checkpoint(
+        self, filename, reset_optimizer=False, reset_lr_scheduler=False, *args, **kwargs
+    ):
         """Load a checkpoint, or take ADMIN's profile if there is none.
 
         Only here is it known whether training starts or resumes, while the model is on its device
         and in its precision, and no optimizer exists.
         """
-        filename = checkpoint_to_load(self, filename, reset_optimizer)
+        filename, no_omega = checkpoint_to_load(
+            self, filename, Resets(reset_optimizer, reset_lr_scheduler)
+        )
         with our_trainer_at_work():
-            extra_state = super().load_checkpoint(filename, reset_optimizer, *args, **kwargs)
+            extra_state = super().load_checkpoint(
+                filename, reset_optimizer, reset_lr_scheduler, *args, **kwargs
+            )
         if extra_state is None:
             profile_before_training(self)
+        elif no_omega:
+            initialize_missing_omega(self, filename)
         return extra_state
 
     def save_checkpoint(self, filename, extra_state):
@@ -52,9 +65,10 @@ class RealFormerTrainer(Trainer):
     def get_train_iterator(self, epoch, combine=True, load_dataset=True, **kwargs):
         """The batches of an epoch: those of epoch 1, in the order of this epoch."""
         get = functools.partial(super().get_train_iterator, combine=combine, **kwargs)
-        self._train_iterator = iterator_with_batches_of_first_epoch(
-            self, get, epoch, load_dataset, **kwargs
-        )
+        with batches_or_one_line(f"--max-tokens {self.cfg.dataset.max_tokens}"):
+            self._train_iterator = iterator_with_batches_of_first_epoch(
+                self, get, epoch, load_dataset, **kwargs
+            )
         return self._train_iterator
 
     def train_step(self, samples, raise_oom=False):
@@ -62,15 +76,32 @@ class RealFormerTrainer(Trainer):
         if self._signal_watch is None:
             self._signal_watch = SignalWatch()
         output = super().train_step(samples, raise_oom)
-        if self.data_parallel_world_size == 1:
-            self._signal_on_a_rank = self._signal_watch.received
-        elif self.cfg.optimization.use_bmuf:  # its ranks sum their numbers only now and then
+        if self.cfg.optimization.use_bmuf and self.data_parallel_world_size > 1:
+            # Its ranks sum their numbers only now and then.
             received = torch.tensor(self._signal_watch.received, device=self.device)
             distributed_utils.all_reduce(received, self.data_parallel_process_group, op="max")
             self._signal_on_a_rank = int(received.item())
+        self._end_after_signal()
+        return output
+
+    def valid_step(self, sample, raise_oom=False):
+        """One batch of a validation. If a signal has come, the training then saves and ends."""
+        output = super().valid_step(sample, raise_oom)
+        if self._signal_watch is not None:
+            self._end_after_signal()
+        return output
+
+    def _end_after_signal(self) -> None:
+        if self.data_parallel_world_size == 1:
+            self._signal_on_a_rank = self._signal_watch.received
         if self._signal_on_a_rank and not training_is_over(self):
             save_and_exit(self, self._signal_on_a_rank)
-        return output
+
+    def get_valid_iterator(self, subset, **kwargs):
+        """The batches of a validation."""
+        limit = self.cfg.dataset.max_tokens_valid
+        with batches_or_one_line(f"--valid-subset {subset}, --max-tokens-valid {limit}"):
+            return super().get_valid_iterator(subset, **kwargs)
 
     def _aggregate_logging_outputs(
         self, logging_outputs: List[Dict[str, Any]], *extra_stats_to_sum, ignore=False
@@ -90,6 +121,17 @@ class RealFormerTrainer(Trainer):
         return logging_outputs, summed[:own]
 
 
+@contextlib.contextmanager
+def batches_or_one_line(limit: str) -> Iterator[None]:
+    """Turn what fairseq says of sentences that are too long into a UserError."""
+    try:
+        yield
+    except OSError:
+        raise
+    except Exception as error:  # of several kinds
+        raise UserError(f"{limit}: {error}") from error
+
+
 def with_our_trainer(load_checkpoint: Callable[..., Any]) -> Callable[..., Any]:
     """``load_checkpoint`` of fairseq, which first turns a trainer of our models into ours."""
 
@@ -97,6 +139,8 @@ def with_our_trainer(load_checkpoint: Callable[..., Any]) -> Callable[..., Any]:
     def adopt_and_load(cfg, trainer, **kwargs):
         if type(trainer) is Trainer and is_one_of_ours(trainer.get_model()):
             trainer.__class__ = RealFormerTrainer
+            begin_in_hydra(trainer.cfg)
+            cfg = with_what_is_there(cfg, trainer)
         return load_checkpoint(cfg, trainer, **kwargs)
 
     return adopt_and_load

@@ -1,16 +1,16 @@
 """Read translations and references: plain text, or the log of fairseq-generate."""
 
-import gzip
 import re
 import sys
-import zlib
 from typing import Dict, List, Sequence
 
 from ..command_line import UserError
 from ..text.tokenization import attach_curly_apostrophe, join_curly_apostrophe, line_detokenizer
-from ..text.utf8_lines import read_utf8_lines
+from ..text.utf8_lines import open_text, read_utf8_lines
 
 LOG_LINE = re.compile(r"([HD])-([0-9]{1,18})\t[^\t]*\t(.*)")
+SUBWORD = re.compile(r"\w@@ \w")
+SUBWORDS_ARE_TEXT = 10  # the marks may be text in fewer than one of so many lines
 TARGET_LINE = re.compile(r"T-[0-9]+\t.*")
 
 
@@ -20,12 +20,8 @@ def read_lines(path: str) -> List[str]:
     Raises:
         UserError: empty, not UTF-8 or not gzip
     """
-    opener = gzip.open if path.endswith(".gz") else open
-    try:
-        with opener(path, "rb") as file:
-            lines = list(read_utf8_lines(file, path))
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise UserError(f"{path}: {error}") from None
+    with open_text(path) as file:
+        lines = list(read_utf8_lines(file, path))
     if not lines:
         raise UserError(f"{path}: the file is empty")
     return lines
@@ -39,12 +35,22 @@ def read_references(path: str) -> List[str]:
             f"{path}: is the log of fairseq-generate; the reference must be the raw text, as the "
             "T- lines of a log have <unk> for rare words"
         )
+    check_words(lines, path)
     return lines
 
 
 def remove_bpe(line: str) -> str:
     """Join subwords: ``B@@ on@@ jour`` becomes ``Bonjour``."""
     return re.sub(r"@@( |$)", "", line)
+
+
+def check_words(lines: Sequence[str], path: str) -> None:
+    """Raise UserError for text of subwords: their BLEU is another measure, and mostly higher."""
+    if SUBWORDS_ARE_TEXT * sum(map(bool, map(SUBWORD.search, lines))) > len(lines):
+        raise UserError(
+            f"{path}: has subwords (as in 'B@@ on@@ jour'), not words: "
+            "fairseq-generate joins them with --remove-bpe"
+        )
 
 
 def log_hypotheses(lines: Sequence[str], path: str, lang: str, count: int) -> List[str]:
@@ -62,7 +68,9 @@ def log_hypotheses(lines: Sequence[str], path: str, lang: str, count: int) -> Li
     found: Dict[str, Dict[int, str]] = {"H": {}, "D": {}}
     for match in filter(None, map(LOG_LINE.fullmatch, lines)):
         found[match[1]].setdefault(int(match[2]), match[3])
-    texts = found["D"] or found["H"]
+    # Without --remove-bpe, fairseq detokenises subwords.
+    subwords = any(map(SUBWORD.search, found["D"].values())) and found["H"]
+    texts = found["H"] if subwords else found["D"] or found["H"]
     missing = [number for number in range(count) if number not in texts]
     if missing:
         raise UserError(
@@ -70,7 +78,7 @@ def log_hypotheses(lines: Sequence[str], path: str, lang: str, count: int) -> Li
             f"{missing[0]}); fairseq-generate --required-batch-size-multiple 1 translates all"
         )
     joined = {number: remove_bpe(text) for number, text in found["H"].items()}
-    if not found["D"] or found["D"] == joined:
+    if subwords or not found["D"] or found["D"] == joined:
         print(f"{path}: not detokenised by fairseq-generate, done here", file=sys.stderr)
         detokenize = line_detokenizer(lang)
         texts = {number: detokenize(remove_bpe(text)) for number, text in texts.items()}
@@ -85,4 +93,5 @@ def read_hypotheses(path: str, lang: str, count: int) -> List[str]:
     lines = read_lines(path)
     if any(map(LOG_LINE.fullmatch, lines)):
         return log_hypotheses(lines, path, lang, count)
+    check_words(lines, path)
     return lines

@@ -18,6 +18,13 @@ from sacrebleu.metrics.base import Metric
 from sacrebleu.significance import PairedTest
 from sacremoses import MosesTokenizer
 
+from ..command_line import UserError
+from ..text.languages import CHINESE, WITH_MOSES_RULES, WITHOUT_SPACES
+
+SACREBLEU = "sacreBLEU"
+# One or several translations of the whole text.
+References = Sequence[Sequence[str]]
+
 
 @dataclass(frozen=True)
 class Measure:
@@ -37,10 +44,11 @@ class Measure:
     def prepared(self, lines: Sequence[str]) -> List[str]:
         return list(map(self.prepare, lines))
 
-    def score(self, hypotheses: Sequence[str], references: Sequence[str]) -> Dict[str, Any]:
+    def score(self, hypotheses: Sequence[str], references: References) -> Dict[str, Any]:
         """Score and signature of raw text, for BLEU also its components."""
         metric = self.metric()
-        result = metric.corpus_score(self.prepared(hypotheses), [self.prepared(references)])
+        prepared = list(map(self.prepared, references))
+        result = metric.corpus_score(self.prepared(hypotheses), prepared)
         signature = f"{metric.get_signature()}{self.signature_of_preparation}"
         figures = {"score": result.score, "signature": signature}
         if isinstance(metric, BLEU):
@@ -57,19 +65,51 @@ def split_compounds(tokenised: str) -> str:
     return re.sub(r"(\S)-(\S)", r"\1 ##AT##-##AT## \2", tokenised)
 
 
-SACREBLEU = Measure("sacreBLEU", "", 1, BLEU)
 CHRF2 = Measure("chrF2", "", 1, CHRF)
-TER_MEASURE = Measure("TER", " (lower is better)", 1, TER)
 # Without smoothing: a corpus without a matching 4-gram scores 0, as in multi-bleu.
 MULTI_BLEU = partial(BLEU, tokenize="none", smooth_method="none", force=True)
 COMPOUND_LANGUAGES = ("de",)
+CHARACTERS_COUNT = WITHOUT_SPACES - CHINESE - {"ja"}
+# What sacreBLEU's tokenisers need besides; setup.py has the same extras.
+EXTRAS = {"ja": "sacrebleu[ja]", "ko": "sacrebleu[ko]"}
 
 
-def measures(lang: str, with_ter: bool = False) -> List[Measure]:
-    """The measures for a target language, in the order of the report.
+def sacrebleu_measure(lang: str) -> Measure:
+    """sacreBLEU with its own choice of a tokeniser, which its signature names.
+
+    Chinese languages are tokenised as Chinese. Of other languages without spaces, sacreBLEU's
+    default would take whole sentences for words; their characters are counted (``tok:char``).
+
+    Raises:
+        UserError: the tokeniser is not installed
+    """
+    metric = partial(BLEU, trg_lang="zh" if lang in CHINESE else lang)
+    if lang in CHARACTERS_COUNT:
+        metric = partial(BLEU, tokenize="char")
+    try:
+        metric()
+    except RuntimeError:
+        raise UserError(
+            f"--lang {lang}: sacreBLEU needs a tokeniser for it: pip install '{EXTRAS[lang]}'"
+        ) from None
+    return Measure(SACREBLEU, "", 1, metric)
+
+
+def ter_measures(lang: str) -> List[Measure]:
+    """TER, for which a Chinese character is a word; none where it would not find the words."""
+    if lang in CHARACTERS_COUNT:
+        return []
+    options = dict(normalized=True, asian_support=True) if lang in WITHOUT_SPACES else {}
+    return [Measure("TER", " (lower is better)", 1, partial(TER, **options))]
+
+
+def moses_measures(lang: str) -> List[Measure]:
+    """BLEU on Moses' tokens, for German also with split compounds; none without rules of Moses.
 
     Moses' tokeniser is without our corrections, as for multi-bleu, with or without ``-a``.
     """
+    if lang in WITHOUT_SPACES or lang not in WITH_MOSES_RULES:
+        return []
     moses = partial(MosesTokenizer(lang).tokenize, return_str=True)
     version = f"sacremoses:{metadata.version('sacremoses')}"
     tokenised = Measure(
@@ -88,14 +128,33 @@ def measures(lang: str, with_ter: bool = False) -> List[Measure]:
         prepare=lambda line: split_compounds(moses(line)),
         signature_of_preparation=f"|moses:-l,{lang}|{version}|compounds:split",
     )
-    chosen = [SACREBLEU, CHRF2] + [TER_MEASURE] * with_ter + [tokenised]
-    return chosen + [compound_split] * (lang in COMPOUND_LANGUAGES)
+    return [tokenised] + [compound_split] * (lang in COMPOUND_LANGUAGES)
+
+
+def measures(lang: str, with_ter: bool = False) -> List[Measure]:
+    """The measures for a target language, in the order of the report; sacreBLEU is the first.
+
+    Args:
+        lang: as ``language_code`` gives it
+    """
+    general = [sacrebleu_measure(lang), CHRF2] + ter_measures(lang) * with_ter
+    return general + moses_measures(lang)
+
+
+def left_out(lang: str, with_ter: bool = False) -> List[str]:
+    """A line for each measure that ``measures`` lacks."""
+    lines = []
+    if with_ter and not ter_measures(lang):
+        lines.append(f"no TER: nothing separates the words of '{lang}'")
+    if not moses_measures(lang):
+        lines.append(f"no tokenised BLEU: Moses has no rules for '{lang}'")
+    return lines
 
 
 def paired_bootstrap(
     measure: Measure,
     systems: Sequence[Tuple[str, Sequence[str]]],
-    references: Sequence[str],
+    references: References,
     samples: int,
 ) -> Dict[str, Any]:
     """sacrebleu's paired bootstrap test (Koehn 2004) of every system against the first.
@@ -108,7 +167,8 @@ def paired_bootstrap(
         interval) and, except for the first, ``p_value`` under the hypothesis of no difference
     """
     prepared = [(name, measure.prepared(lines)) for name, lines in systems]
-    metrics, references = {measure.name: measure.metric()}, [measure.prepared(references)]
+    metrics = {measure.name: measure.metric()}
+    references = list(map(measure.prepared, references))
     signatures, columns = PairedTest(prepared, metrics, references, "bs", n_samples=samples)()
     names = columns.pop("System")
     ((key, results),) = columns.items()

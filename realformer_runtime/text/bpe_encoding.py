@@ -7,33 +7,65 @@ the result is the same.
 import collections
 import io
 from contextlib import redirect_stderr
-from typing import Callable, Dict, List
+from pathlib import Path
+from typing import Callable, Dict, List, Sequence, Tuple
 
 from subword_nmt.apply_bpe import BPE
 
 from ..command_line import UserError
+from .utf8_lines import start_of_text
 
 WORDS_IN_CACHE = 500_000
 LONGEST_CACHED_WORD = 64
 # The time of subword-nmt, quadratic in the length of a word, matters from this length on.
 LONG_WORD = 200
 STRIPPED = "\r\n "  # from both ends of a line
+END = "</w>"  # marks the end of a word
+WORD_STARTS = ("\u0120", "\u2581")  # how GPT-2 and SentencePiece mark the start of a word
+LONGEST_COMPLAINT = 100  # it ends with the wrong line
+ACCEPTED = "what subword-nmt learn-bpe writes, a pair of symbols a line"
 
 
 def read_codes(path: str, flag: str = "--codes") -> BPE:
     """Read codes into subword-nmt's encoder; UserError, with the flag, for another file."""
     complaint = io.StringIO()
+    called = f"{flag} {path}"
     try:
-        with open(path, encoding="utf-8", newline="\n") as file, redirect_stderr(complaint):
-            bpe = BPE(file)
+        text = start_of_text(Path(path).read_bytes(), called).decode("utf-8")
+        with redirect_stderr(complaint):
+            bpe = BPE(io.StringIO(text, newline="\n"))
         if bpe.version not in ((0, 1), (0, 2)):
             raise ValueError(f"version {'.'.join(map(str, bpe.version))} of the format is unknown")
+        check_pairs(sorted(bpe.bpe_codes, key=bpe.bpe_codes.get), text.startswith("#version"))
     except SystemExit:
         # subword-nmt prints its complaint and exits.
-        raise UserError(f"{flag} {path}: {complaint.getvalue().splitlines()[0]}") from None
+        line = complaint.getvalue().splitlines()[0].removeprefix("Error: ")[:LONGEST_COMPLAINT]
+        raise UserError(f"{called}: {line if text else 'the file is empty'} ({ACCEPTED})") from None
     except ValueError as error:
-        raise UserError(f"{flag} {path}: not codes of subword-nmt: {error}") from None
+        raise UserError(f"{called}: not codes of subword-nmt: {error} ({ACCEPTED})") from None
     return bpe
+
+
+def check_pairs(pairs: Sequence[Tuple[str, str]], has_version: bool) -> None:
+    """Raise ValueError for another file whose lines have two columns.
+
+    subword-nmt joins characters, and what it joined before. A few pairs of another kind, as in
+    codes that somebody has shortened, are without effect.
+    """
+    known = set()
+    strange = []
+    for pair in pairs:
+        if not all(len(symbol.removesuffix(END)) < 2 or symbol in known for symbol in pair):
+            strange.append(pair)
+        known.add("".join(pair))
+    numbers = sum(second.isdecimal() for _, second in pairs)
+    if not has_version and 2 * numbers > len(pairs):
+        raise ValueError("these are words and their numbers, a vocabulary or a dictionary")
+    if 2 * len(strange) > len(pairs):
+        raise ValueError(f"no earlier line makes the symbols of '{' '.join(strange[0])}'")
+    joined = "".join(map("".join, pairs))
+    if END not in joined and any(first.startswith(WORD_STARTS) for first, _ in pairs):
+        raise ValueError("these are GPT-2's or SentencePiece's merges, which mark starts of words")
 
 
 class LongWordEncoder:
@@ -50,12 +82,12 @@ class LongWordEncoder:
         self.end_apart = bpe.version == (0, 1)
 
     def __call__(self, word: str) -> List[str]:
-        symbols = [*word, "</w>"] if self.end_apart else [*word[:-1], word[-1] + "</w>"]
+        symbols = [*word, END] if self.end_apart else [*word[:-1], word[-1] + END]
         self._merge(symbols)
         symbols = [symbol for symbol in symbols if symbol]
-        if symbols[-1] == "</w>":
+        if symbols[-1] == END:
             return symbols[:-1]
-        symbols[-1] = symbols[-1].removesuffix("</w>")
+        symbols[-1] = symbols[-1].removesuffix(END)
         return symbols
 
     def _merge(self, symbols: List[str]) -> None:

@@ -18,10 +18,10 @@ from typing import Dict, Iterable, List
 
 from subword_nmt.learn_bpe import learn_bpe
 
-from ..command_line import ArgumentParser, UserError, whole_number_above_0
+from ..command_line import ArgumentParser, UserError, run_main, whole_number_above_0
 from .bpe_encoding import STRIPPED, line_encoder
-from .parallel_lines import convert_stream, number_of_processes, run_in_pipe
-from .utf8_lines import read_utf8_lines
+from .parallel_lines import convert_stream, number_of_processes
+from .utf8_lines import read_utf8_lines, whole_lines
 
 PROGRAM = "byte_pair_encoding"
 
@@ -41,9 +41,9 @@ def read_word_counts(paths: Iterable[str]) -> Dict[str, int]:
     counts: Dict[str, int] = collections.Counter()
     for path in paths:
         with open(path, "rb") as file:
-            for number, line in enumerate(file, 1):
+            for number, line in enumerate(whole_lines(file, f"--word-counts {path}"), 1):
                 try:
-                    word, count = line.decode("utf-8").rstrip("\n").replace("\t", " ").split(" ")
+                    word, count = line.rstrip("\n").replace("\t", " ").split(" ")
                     if not re.fullmatch("[0-9]{1,15}", count):
                         raise ValueError(count)
                     counts[word] += int(count)
@@ -77,6 +77,8 @@ def learn(merges: int, paths: List[str]) -> None:
     codes = Codes()
     with contextlib.redirect_stderr(io.StringIO()):  # subword-nmt draws a bar
         learn_bpe(lines, codes, merges, is_dict=True)
+    if codes.merges == 0:
+        raise UserError("no text to learn from: no pair of characters occurs twice")
     if codes.merges < merges:
         message = f"{codes.merges} merges, not {merges}: no other pair occurs twice"
         print(f"{PROGRAM}: {message}", file=sys.stderr)
@@ -108,4 +110,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run_in_pipe(main, PROGRAM)
+    run_main(main, PROGRAM)

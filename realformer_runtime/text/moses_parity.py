@@ -7,7 +7,8 @@ Known differences:
 
 * Characters newer than the reference's Perl (5.36 has Unicode 14): the ``regex`` package knows
   some of them as letters, Perl as unassigned.
-* A line of white space only becomes empty; tokenizer.perl does not change it.
+* A line that shows nothing becomes empty: tokenizer.perl does not change white space, and makes a
+  word of a filler (U+3164) or a variation selector.
 * The words DOTMULTI and DOTDOTMULTI in the text, which both tools use for dots.
 * Languages in ``OTHER_RULES`` are refused.
 """
@@ -19,6 +20,7 @@ import regex
 from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
 from ..command_line import UserError
+from .languages import language_code
 from .wordwise_tokenizer import FastMosesTokenizer
 
 # Languages for which tokenizer.perl has rules of its own that sacremoses lacks.
@@ -98,6 +100,9 @@ class PerlMosesTokenizer(FastMosesTokenizer):
         if lang in OTHER_RULES:
             raise UserError(f"--lang: Moses has rules for '{lang}' that --moses does not know")
         super().__init__(lang)
+        # For Chinese, Japanese and Korean, sacremoses lists characters anew.
+        for name in self.__dict__.keys() & vars(PerlMosesTokenizer).keys():
+            delattr(self, name)
 
     def islower(self, text: str) -> bool:
         return regex.fullmatch(r"\p{Lower}*", text) is not None
@@ -161,9 +166,9 @@ def _substitutions(lang: str) -> List[Tuple[str, str]]:
     For every language but English and Czech, Moses moves commas and full stops out of quotes as in
     French. sacremoses does so only for German, Spanish and French.
     """
-    quotes = lang if lang in ("en", "cs", "cz") else "fr"
+    quotes = lang if lang in ("en", "cs") else "fr"
     moses = MosesPunctNormalizer(quotes, norm_numbers=False, perl_parity=True)
-    comma_languages = ("de", "es", "cz", "cs", "fr")
+    comma_languages = ("de", "es", "cs", "fr")
     numbers = moses.DE_ES_CZ_CS_FR if lang in comma_languages else moses.OTHER
     return [*moses.substitutions, *numbers]
 
@@ -175,7 +180,7 @@ def punctuation_normalizer(lang: str) -> Callable[[str], str]:
     not between two ASCII letters (``d’écoute``, ``l’« ami »``) becomes a straight one instead of
     Moses' double quote, and a guillemet between two no-break spaces loses the space.
     """
-    steps = [_step(*step) for step in _substitutions(lang)]
+    steps = [_step(*step) for step in _substitutions(language_code(lang))]
     ascii_steps = [step for step in steps if all(text.isascii() for text in step[0])]
 
     def normalize(line: str) -> str:

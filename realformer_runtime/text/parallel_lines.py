@@ -14,12 +14,13 @@ import threading
 from concurrent.futures.process import BrokenProcessPool
 from typing import BinaryIO, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from ..command_line import UserError, run_main, whole_number_above_0
-from .utf8_lines import decode_line
+from ..command_line import UserError, whole_number_above_0
+from .utf8_lines import decode_line, start_of_text
 
 BLOCK_BYTES = 1 << 18
 # In bytes, more than any text to translate. It bounds the memory of a worker.
 LONGEST_LINE = 1 << 20
+SOURCE = "standard input"
 BLOCKS_PER_WORKER = 2  # one in work and one that waits
 
 LineFunction = Callable[[str], str]
@@ -38,10 +39,14 @@ class Converted(NamedTuple):
 def blocks(source: BinaryIO) -> Iterator[bytes]:
     """Blocks of whole lines, of about ``BLOCK_BYTES``. The last may lack its line feed.
 
-    A line longer than ``LONGEST_LINE`` is cut to one byte more.
+    A line longer than ``LONGEST_LINE`` is cut to one byte more. A byte order mark at the start is
+    left out.
     """
     rest = b""
+    at_start = True
     while data := source.read(BLOCK_BYTES):
+        if at_start:
+            data, at_start = start_of_text(data, SOURCE), False
         lines, line_feed, tail = data.rpartition(b"\n")
         if line_feed:
             yield rest + lines + line_feed
@@ -56,7 +61,7 @@ def _decode(line: bytes, number: int, too_long: List[int]) -> str:
     if len(line) > LONGEST_LINE:
         too_long.append(number)
         return ""
-    return decode_line(line, number, "standard input")
+    return decode_line(line, number, SOURCE)
 
 
 def convert_block(convert: LineFunction, block: bytes, first: int, count_words: bool) -> Converted:
@@ -168,23 +173,8 @@ def convert_stream(
         total.update(counts or {})
         for number in too_long:
             what = f"longer than {LONGEST_LINE} bytes, left empty"
-            print(f"standard input, line {number}: {what}", file=sys.stderr)
+            print(f"{SOURCE}, line {number}: {what}", file=sys.stderr)
     if end_last_line and not text.endswith(b"\n"):
         sink.write(b"\n")
     sink.flush()
     return total
-
-
-def run_in_pipe(main: Callable[[], None], program: str) -> None:
-    """``run_main`` for a filter: it ends quietly when its output closes or on Ctrl-C."""
-
-    def quiet_main():
-        try:
-            main()
-            sys.stdout.flush()
-        except BrokenPipeError:
-            # Else Python would flush the remaining output again, and complain.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(128 + signal.SIGPIPE)
-
-    run_main(quiet_main, program)

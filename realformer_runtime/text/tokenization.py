@@ -7,7 +7,9 @@ function, and a command that uses several processes:
     python -m realformer_runtime.text.tokenization --lang fr --moses < raw > as-by-Moses
     python -m realformer_runtime.text.tokenization --lang fr --detokenize < tokenised > raw
 
-Hyphens are split (Moses' ``-a``). The command writes one line for each line.
+Hyphens are split (Moses' ``-a``). The command writes one line for each line. A line that shows
+nothing, such as one of white space or of U+200B, becomes empty; so it does with ``--moses``, where
+Moses' scripts keep some of them.
 """
 
 import functools
@@ -18,14 +20,17 @@ from typing import Callable, Dict, List
 from sacremoses import MosesDetokenizer
 
 from ..atomic_output import atomic_output
-from ..command_line import ArgumentParser, UserError
+from ..command_line import ArgumentParser, UserError, run_main
+from .languages import WITHOUT_SPACES, language_code
 from .moses_parity import (
     PerlMosesTokenizer,
     punctuation_normalizer,
     remove_control_characters,
     remove_non_printing,
 )
-from .parallel_lines import convert_stream, number_of_processes, run_in_pipe
+from .parallel_lines import convert_stream, number_of_processes
+from .script_spacing import script_joiner
+from .utf8_lines import shows_nothing
 from .wordwise_tokenizer import FastMosesTokenizer, WordwiseTokenizer
 
 PROGRAM = "tokenization"
@@ -33,8 +38,10 @@ PROGRAM = "tokenization"
 # Languages that join an elided word to the next one (l’ami, dell’arte), as in Moses' rules.
 ELIDING_LANGUAGES = ("fr", "it", "ga", "ca")
 
-# Control characters that are not white space, which sacremoses drops.
-CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0e-\x1b]")
+# What belongs to no word: control characters that are not white space, which sacremoses drops,
+# hints for line breaks, and byte order marks. U+200B ends a word where no spaces do.
+UNSEEN = re.compile(r"[\x00-\x08\x0e-\x1b\xad\u2060\ufeff]")
+UNSEEN_BETWEEN_SPACES = re.compile(rf"{UNSEEN.pattern[:-1]}\u200b]")
 BETWEEN_WORDS = re.compile(r"(\w) ’ (?=\w)")
 
 
@@ -69,25 +76,34 @@ def line_tokenizer(lang: str) -> Callable[[str], str]:
 
     Models have been trained with its result, so it must not use the rules of ``moses_parity``.
     """
+    lang = language_code(lang)
     tokenize = WordwiseTokenizer(FastMosesTokenizer(lang))
+    unseen = UNSEEN if lang in WITHOUT_SPACES else UNSEEN_BETWEEN_SPACES
 
     def tokenize_line(line: str) -> str:
-        tokens = tokenize(CONTROL_CHARACTERS.sub("", single_spaces(line)))
+        if shows_nothing(line):
+            return ""
+        tokens = tokenize(single_spaces(unseen.sub("", line)))
         return attach_curly_apostrophe(tokens, lang)
 
     return tokenize_line
 
 
 def moses_line_tokenizer(lang: str) -> Callable[[str], str]:
-    """A function that tokenises a raw line as ``tokenizer.perl -a -l lang`` does."""
-    tokenize = WordwiseTokenizer(PerlMosesTokenizer(lang))
-    return lambda line: tokenize(remove_control_characters(line))
+    """A function that tokenises a raw line as ``tokenizer.perl -a -l lang`` does.
+
+    Only a line that shows nothing becomes empty.
+    """
+    tokenize = WordwiseTokenizer(PerlMosesTokenizer(language_code(lang)))
+    return lambda line: "" if shows_nothing(line) else tokenize(remove_control_characters(line))
 
 
 def line_detokenizer(lang: str) -> Callable[[str], str]:
     """A function that turns a tokenised line into a raw one."""
+    lang = language_code(lang)
     moses = MosesDetokenizer(lang)
-    return lambda line: join_curly_apostrophe(moses.detokenize(line.split()), lang)
+    join = script_joiner(lang)
+    return lambda line: join(join_curly_apostrophe(moses.detokenize(line.split()), lang))
 
 
 def line_function(
@@ -121,7 +137,7 @@ def write_word_counts(counts: Dict[str, int], path: str) -> None:
 
 def parse_args():
     parser = ArgumentParser(__doc__)
-    parser.add_argument("--lang", required=True, help="ISO 639-1 code, for example fr")
+    parser.add_argument("--lang", required=True, type=language_code, help="for example fr")
     parser.add_argument("--detokenize", action="store_true", help="the other way round")
     parser.add_argument("--moses", action="store_true", help="exactly as Moses' tokenizer.perl -a")
     parser.add_argument(
@@ -157,4 +173,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run_in_pipe(main, PROGRAM)
+    run_main(main, PROGRAM)

@@ -2,6 +2,15 @@
 # What every script shares: where the project is, which Python to use, how to fail.
 # To be sourced, after `set -euo pipefail`.
 
+# A closed standard stream is occupied by one that refuses to work, so that no file gets its number.
+[[ -e /dev/fd/0 ]] || exec 0>/dev/null
+[[ -e /dev/fd/1 ]] || exec 1</dev/null
+[[ -e /dev/fd/2 ]] || exec 2>/dev/null
+
+# Would change text, keep a script from ending, and hide or break the environment.
+unset PYTHONIOENCODING PYTHONINSPECT PYTHONHOME
+[[ "${PYTHONWARNINGS:-}" != *error* ]] || unset PYTHONWARNINGS
+
 PROJECT="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 # The folder that fairseq's --user-dir takes.
 # shellcheck disable=SC2034
@@ -27,7 +36,12 @@ need_file() { # flag, value
   [[ -f "$2" ]] || die "$1: no such file: '$2'"
 }
 
+OPTIONS_GIVEN=" "
+
 need_value() { # flag, number of arguments left with the flag, [value]
+  # Only the last one would count.
+  [[ "$OPTIONS_GIVEN" != *" $1 "* ]] || die "$1 is given twice"
+  OPTIONS_GIVEN+="$1 "
   [[ "$2" -ge 2 ]] || die "$1 needs a value (-h for help)"
   # An empty one is a variable that was never set, and no reason to take the default.
   [[ $# -lt 3 || -n "$3" ]] || die "$1: '' is empty, it needs a value (-h for help)"

@@ -61,6 +61,8 @@ train_wmt14() { # the script's arguments
   SAVE_DIR="${SAVE_DIR:-$PROJECT/checkpoints/wmt14-$PAIR-$ROW-$MODEL}"
   make_absolute DATA SAVE_DIR
   check_training_options
+  # Its usual exit code would have a batch system start the script again, for ever.
+  trap 'die "SIGUSR1: ended before the training has started"' USR1
   if ! "$DRY_RUN"; then
     check_training_data
     check_nobody_trains_there

@@ -108,6 +108,8 @@ start_training() {
     printf '%q ' "${COMMAND[@]}"
     echo
   } >>"$log"
+  # fairseq-train hears of it once it has loaded the plugin.
+  trap '' USR1
   # The log must not end at a signal that is meant for the training.
   exec "${COMMAND[@]}" > >(trap '' HUP INT TERM USR1 && exec tee -a "$log") 2>&1
 }

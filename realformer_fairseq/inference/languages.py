@@ -1,0 +1,55 @@
+"""The languages of a translation: those of the checkpoint, or of the user where it has none."""
+
+import os
+import sys
+from typing import Optional
+
+from realformer_checkpoints.reading import load_checkpoint, stored_option
+from realformer_runtime.command_line import UserError, flag
+from realformer_runtime.text.languages import language_code
+
+from ..models.hub_interface import check_file
+
+SIDES = ("source_lang", "target_lang")
+
+
+def code_or_none(name: str) -> Optional[str]:
+    """The code of a language, or None for a name that is no code, as ``src``."""
+    try:
+        return language_code(name)
+    except UserError:
+        return None
+
+
+def set_languages(args, program: str) -> None:
+    """Complete ``source_lang`` and ``target_lang`` of ``args``, the names of the dictionaries.
+
+    Also set ``codes``, the two languages whose rules the text needs. A language that the user
+    writes otherwise than the checkpoint (``fr`` and ``fr_FR``) has the checkpoint's dictionary.
+
+    Raises:
+        UserError: the checkpoints contradict the user or one another, or a language is unknown
+    """
+    given = {side: getattr(args, side) for side in SIDES}
+    for side, name in given.items():
+        language_code(name or "en", flag(side))
+    if not (args.dry_run and all(given.values())):  # a dry run looks at no file unless it has to
+        for path in args.checkpoint.split(os.pathsep):
+            check_file("--checkpoint", path)
+            take_languages(args, path, load_checkpoint(path))
+    for side in SIDES:
+        if getattr(args, side) is None:
+            raise UserError(f"{flag(side)} is needed: '{args.checkpoint}' does not name it")
+    args.codes = [language_code(given[side] or getattr(args, side), flag(side)) for side in SIDES]
+    if not all(given.values()):
+        languages = f"{args.source_lang} to {args.target_lang}"
+        print(f"{program}: {languages}, as the checkpoint says", file=sys.stderr)
+
+
+def take_languages(args, path: str, state) -> None:
+    """Take the languages of one checkpoint, which must not contradict those that are known."""
+    for side in SIDES:
+        known, stored = getattr(args, side), stored_option(state, "task", side)
+        if known and stored and code_or_none(stored) not in (None, code_or_none(known)):
+            raise UserError(f"{flag(side)} {known}: '{path}' was trained with '{stored}'")
+        setattr(args, side, stored or known)

@@ -1,0 +1,168 @@
+"""Options of ``fairseq-train`` that cannot work, found before anything is built.
+
+fairseq ends in a traceback for each of them, some only after hours, in the first validation.
+"""
+
+import argparse
+import ast
+import importlib.util
+import os
+import re
+from typing import Any, Iterator, Tuple
+
+import numpy as np
+import torch
+from omegaconf import OmegaConf
+
+from realformer_runtime.command_line import UserError, flag
+
+from .validation_checks import CRITERIONS, check_bleu, check_data, check_metric, name_of, warn_once
+
+# Criterions of fairseq that translations have no numbers for.
+OTHER_TASKS = tuple(
+    """ctc fastspeech2 hubert latency_augmented_label_smoothed_cross_entropy legacy_masked_lm_loss
+    masked_lm model nat_loss sentence_prediction sentence_prediction_adapters sentence_ranking
+    speech_dlm_criterion speech_to_spectrogram speech_to_spectrogram_2pass speech_to_unit
+    speech_to_unit_2pass speech_unit_lm_criterion tacotron2 wav2vec
+    label_smoothed_cross_entropy_with_ctc label_smoothed_cross_entropy_with_alignment""".split()
+)
+
+
+def check_arguments(arguments: argparse.Namespace) -> None:
+    """Refuse what fairseq cannot even make a configuration of.
+
+    Raises:
+        UserError: naming the flag
+    """
+    for name, value in vars(arguments).items():
+        if isinstance(value, str) and (value == "???" or re.search(r"\$\{|\\('|$)", value)):
+            named = "the folder of data" if name == "data" else flag(name)
+            raise UserError(
+                f"{named} '{value}': fairseq takes ${{...}}, ??? and a backslash at the end or "
+                "before a quote for something else than text"
+            )
+    if arguments.lr_scheduler == "polynomial_decay" and arguments.total_num_update is None:
+        raise UserError("--lr-scheduler polynomial_decay needs --total-num-update")
+
+
+def check_options(cfg: Any) -> None:
+    """Refuse what cannot work, and log what has no effect.
+
+    Raises:
+        UserError: naming the flag
+    """
+    for refused, message in (*hardware(cfg), *restoring(cfg), *training(cfg)):
+        if refused:
+            raise UserError(message)
+    check_data(cfg)
+    if not cfg.dataset.disable_validation:
+        check_bleu(cfg.task)
+        check_metric(cfg)
+    else:
+        for name, value in (("patience", -1), ("keep_best_checkpoints", -1)):
+            if cfg.checkpoint[name] != value:
+                warn_once(f"{flag(name)} has no effect with --disable-validation")
+
+
+def hardware(cfg: Any) -> Iterator[Tuple[bool, str]]:
+    """Pairs of a condition and the message that it leads to."""
+    common = cfg.common
+    on_cpu = common.cpu or not torch.cuda.is_available()
+    yield (
+        common.fp16 and not common.memory_efficient_fp16 and on_cpu,
+        "--fp16 needs a GPU; on a CPU choose --bf16, or leave it out",
+    )
+    yield (common.fp16 and common.amp, "--fp16 and --amp cannot be used together")
+    for asked, option, package in (
+        (common.tpu, "--tpu", "torch_xla"),
+        (
+            cfg.checkpoint.write_checkpoints_asynchronously,
+            "--write-checkpoints-asynchronously",
+            "iopath",
+        ),
+        (
+            cfg.distributed_training.ddp_backend == "fully_sharded",
+            "--ddp-backend fully_sharded",
+            "fairscale",
+        ),
+    ):
+        missing = asked and importlib.util.find_spec(package) is None
+        yield (missing, f"{option} needs the package {package}, which is not installed")
+    several = cfg.distributed_training
+    alone = several.distributed_init_method is None and several.distributed_port <= 0
+    processes, gpus = several.distributed_world_size, torch.cuda.device_count()
+    yield (
+        alone and "MASTER_ADDR" not in os.environ and processes > max(gpus, 1),
+        f"--distributed-world-size {processes}: there are {gpus} GPUs here",
+    )
+    yield (
+        common.model_parallel_size != 1,
+        f"--model-parallel-size {common.model_parallel_size}: needs Megatron's models, use 1",
+    )
+
+
+def restoring(cfg: Any) -> Iterator[Tuple[bool, str]]:
+    """Pairs of a condition and the message that it leads to."""
+    checkpoint = cfg.checkpoint
+    resets = "reset_optimizer reset_lr_scheduler reset_dataloader reset_meters".split()
+    overrides = checkpoint.optimizer_overrides
+    yield (
+        not isinstance(literal(overrides), dict),
+        f"--optimizer-overrides {overrides}: no dictionary, such as {{'lr': 0.001}}",
+    )
+    if checkpoint.finetune_from_model is None:
+        return
+    yield (
+        checkpoint.restore_file != "checkpoint_last.pt",
+        "--finetune-from-model and --restore-file cannot be used together: choose one",
+    )
+    for name in resets:
+        yield (
+            checkpoint[name],
+            f"{flag(name)} goes without saying with --finetune-from-model: leave it out",
+        )
+
+
+def training(cfg: Any) -> Iterator[Tuple[bool, str]]:
+    """Pairs of a condition and the message that it leads to."""
+    buckets, criterion = getattr(cfg.task, "num_batch_buckets", 0), name_of(cfg.criterion)
+    numpy_2 = int(np.__version__.partition(".")[0]) >= 2
+    yield (
+        bool(buckets and numpy_2),
+        f"--num-batch-buckets {buckets}: fairseq's buckets need numpy 1, not {np.__version__}",
+    )
+    frequencies = list(cfg.optimization.update_freq)
+    yield (
+        min(frequencies, default=0) < 1,
+        f"--update-freq {','.join(map(str, frequencies))}: whole numbers above 0 are needed",
+    )
+    betas = literal(getattr(cfg.optimizer, "adam_betas", (0, 0)))
+    in_range = isinstance(betas, (list, tuple)) and len(betas) == 2
+    in_range = in_range and all(isinstance(b, (int, float)) and 0 <= b < 1 for b in betas)
+    yield (
+        not in_range,
+        f"--adam-betas {getattr(cfg.optimizer, 'adam_betas', '')}: two numbers from 0 to 1 are "
+        "needed, such as (0.9,0.98)",
+    )
+    yield (
+        name_of(cfg.lr_scheduler) == "inverse_sqrt" and cfg.lr_scheduler.warmup_updates < 1,
+        "--warmup-updates 0: --lr-scheduler inverse_sqrt needs a number above 0",
+    )
+    yield (
+        criterion in OTHER_TASKS,
+        f"--criterion {criterion} is for another task: choose one of {', '.join(CRITERIONS)}",
+    )
+    yield (
+        not (cfg.dataset.max_tokens or cfg.dataset.batch_size),
+        "--max-tokens or --batch-size is needed, above 0",
+    )
+
+
+def literal(value: Any) -> Any:
+    """What a text of Python stands for, or None; other values as they are."""
+    if not isinstance(value, str):
+        return OmegaConf.to_container(value) if OmegaConf.is_config(value) else value
+    try:
+        return ast.literal_eval(value)
+    except (SyntaxError, ValueError):
+        return None

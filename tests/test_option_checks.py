@@ -1,0 +1,161 @@
+"""Options of fairseq-train that cannot work: one line that names the flag, at the start."""
+
+import os
+import shutil
+
+import numpy as np
+import pytest
+from conftest import PROJECT, TRAINING, run
+from fairseq_mains import COMMON, train
+
+NO_VALIDATION = "--disable-validation"
+
+
+@pytest.fixture(scope="module")
+def data(prepared):
+    return prepared / "data-bin"
+
+
+@pytest.fixture
+def refusal(data, trained, tmp_path, capsys):
+    """What a training says that cannot start. ``LAST`` stands for a checkpoint of 20 updates."""
+
+    def refusal(*options, data=data):
+        options = [trained / "checkpoint_last.pt" if word == "LAST" else word for word in options]
+        line = [data, *COMMON, *TRAINING, "--save-dir", tmp_path / "new", "--max-update", 1]
+        with pytest.raises(SystemExit) as stop:
+            train(*line, *options)
+        message = stop.value.code
+        return capsys.readouterr().err.splitlines()[-1] if message == 1 else message
+
+    return refusal
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        # Validation, of which fairseq would tell after the first epoch.
+        ("--best-checkpoint-metric bleu", "--best-checkpoint-metric bleu needs --eval-bleu"),
+        ("--best-checkpoint-metric accuracy", "accuracy needs --report-accuracy"),
+        ("--best-checkpoint-metric lose", "lose: validation computes loss, nll_loss, ppl"),
+        ("--eval-bleu --eval-bleu-args {beam:4}", "--eval-bleu-args '{beam:4}': JSON"),
+        ("--eval-bleu --eval-bleu-args 5", "--eval-bleu-args '5': JSON"),
+        ("--eval-bleu --eval-bleu-detok-args {", "--eval-bleu-detok-args '{': JSON"),
+        ("--eval-bleu --eval-bleu-detok mosis", "--eval-bleu-detok mosis: choose one of moses"),
+        ("--max-tokens 30", "--max-tokens-valid 30: Sentences lengths should not exceed"),
+        ("--max-source-positions 12", "--skip-invalid-size-inputs-valid-test"),
+        ("--valid-subset dev", "Dataset not found: dev"),
+        # Data.
+        ("--source-lang de", "--source-lang de: no dict.de.txt in"),
+        ("--target-lang de", "(there: dict.en.txt, dict.fr.txt)"),
+        ("--train-subset dev", "Dataset not found: dev"),
+        ("--max-tokens 3", "--max-tokens 3: The dataset is empty"),
+        ("--max-tokens 0", "--max-tokens or --batch-size is needed, above 0"),
+        *(
+            (f"--dataset-impl {impl}", f"--dataset-impl {impl}: the data is mmap")
+            for impl in ("raw", "lazy", "cached", "fasta", "huffman")
+        ),
+        # What this machine lacks.
+        ("--fp16", "--fp16 needs a GPU"),
+        ("--tpu", "--tpu needs the package torch_xla"),
+        ("--write-checkpoints-asynchronously", "-asynchronously needs the package iopath"),
+        ("--ddp-backend fully_sharded", "fully_sharded needs the package fairscale"),
+        ("--distributed-world-size 99", "--distributed-world-size 99: there are"),
+        ("--model-parallel-size 2", "--model-parallel-size 2"),
+        # Numbers.
+        ("--adam-betas (0.9", "--adam-betas (0.9: two numbers from 0 to 1"),
+        ("--adam-betas 0.9", "--adam-betas 0.9: two numbers from 0 to 1"),
+        ("--adam-betas (0.9,98)", "--adam-betas (0.9,98): two numbers from 0 to 1"),
+        ("--update-freq 0", "--update-freq 0: whole numbers above 0"),
+        ("--warmup-updates 0", "--warmup-updates 0: --lr-scheduler inverse_sqrt"),
+        ("--optimizer-overrides {lr:1}", "--optimizer-overrides {lr:1}: no dictionary"),
+        ("--lr-scheduler polynomial_decay", "polynomial_decay needs --total-num-update"),
+        # The model.
+        ("--encoder-attention-heads 5", "--encoder-attention-heads 5: does not divide"),
+        ("--decoder-embed-dim 64", "--share-all-embeddings requires --encoder-embed-dim"),
+        ("--encoder-embed-path no/such", "no/such: No such file"),
+        ("--encoder-layers-to-keep 0,2", "--encoder-layers-to-keep 0,2: the layers are 0 to 1"),
+        ("--criterion nat_loss", "--criterion nat_loss is for another task"),
+        # Checkpoints.
+        ("--restore-file no/such.pt", "--restore-file no/such.pt: no such file"),
+        ("--finetune-from-model no/such.pt", "--finetune-from-model no/such.pt: no such file"),
+        ("--finetune-from-model LAST --restore-file LAST", "cannot be used together"),
+        ("--finetune-from-model LAST --reset-meters", "--reset-meters goes without saying"),
+        ("--restore-file LAST --optimizer radam", "--optimizer was adam, is radam now"),
+        ("--restore-file LAST --bf16", "--bf16 was False, is True now (--reset-optimizer)"),
+        ("--restore-file LAST --store-ema", "no moving average (leave out --store-ema)"),
+        (
+            "--restore-file LAST --reset-optimizer --encoder-layers 1",
+            "--encoder-layers was 2, is 1 now",
+        ),
+        # Paths.
+        ("--save-dir a${b}", "--save-dir 'a${b}': fairseq takes ${...}"),
+        ("--restore-file ???", "--restore-file '???': fairseq takes"),
+        ("--tensorboard-logdir a\\", "--tensorboard-logdir 'a\\': fairseq takes"),
+    ],
+)
+def test_what_cannot_work_is_refused_in_one_line(refusal, options, words, monkeypatch):
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
+    message = refusal(*options.split(" "))
+    assert words in message and len(message.splitlines()) == 1, message
+    assert message.startswith("fairseq-train: ")
+
+
+def test_folders_of_data_that_cannot_be_read(refusal, tmp_path):
+    assert "no/such: no such folder" in refusal(data="no/such")
+    assert "a colon separates several folders" in refusal(data=tmp_path / "a:b")
+    assert "the folder of data 'a${b}'" in refusal(data="a${b}")
+
+
+@pytest.mark.skipif(np.__version__ < "2", reason="fairseq's buckets work")
+def test_buckets_need_another_numpy(refusal):
+    assert "--num-batch-buckets 4: fairseq's buckets need numpy 1" in refusal(
+        "--num-batch-buckets", 4
+    )
+
+
+def test_two_dictionaries_cannot_share_embeddings(refusal, data, tmp_path):
+    shutil.copytree(data, tmp_path / "data")
+    with (tmp_path / "data/dict.fr.txt").open("a") as file:
+        file.write("another 1\n")
+    assert "--share-all-embeddings requires a joined dictionary" in refusal(data=tmp_path / "data")
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ("--patience 2 --disable-validation", "--patience has no effect"),
+        ("--keep-best-checkpoints 2 --disable-validation", "--keep-best-checkpoints has no"),
+        ("--best-checkpoint-metric ppl --maximize-best-checkpoint-metric", "is the worst"),
+        ("--report-accuracy --best-checkpoint-metric accuracy", "is the worst"),
+    ],
+)
+def test_what_has_no_effect_or_the_wrong_one_is_logged(data, tmp_path, caplog, options, words):
+    line = [data, *COMMON, *TRAINING, "--save-dir", tmp_path, "--max-update", 1]
+    train(*line, "--no-epoch-checkpoints", *options.split())
+    assert words in caplog.text and (tmp_path / "checkpoint_last.pt").exists()
+
+
+@pytest.mark.parametrize("folder", ["a$b", "{a}", "a'b\"c", "50%", "a:b", "a=b,c", "a\\b", "null"])
+def test_other_names_of_folders_can_be_trained_into(data, tmp_path, folder):
+    line = [data, *COMMON, *TRAINING, "--save-dir", tmp_path / folder, "--max-update", 1]
+    train(*line, NO_VALIDATION, "--no-epoch-checkpoints")
+    assert (tmp_path / folder / "checkpoint_last.pt").exists()
+
+
+@pytest.mark.parametrize("entry", ["fairseq-train", "fairseq-hydra-train"])
+def test_both_entry_points_say_so_without_a_traceback(data, tmp_path, entry):
+    """And for fairseq's Transformer, which we compare with."""
+    if entry == "fairseq-train":
+        line = [data, *COMMON, *TRAINING, "--arch", "transformer", "--save-dir", tmp_path / "new"]
+        line += ["--best-checkpoint-metric", "bleu"]
+    else:
+        line = ["--config-dir", PROJECT / "realformer_fairseq/config", "--config-name", "tiny"]
+        line += [f"task.data='{data}'", "checkpoint.best_checkpoint_metric=bleu"]
+        line += [f"checkpoint.save_dir={tmp_path / 'new'}", f"hydra.run.dir={tmp_path / 'hydra'}"]
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT), "PYTHONWARNINGS": "ignore"}
+    result = run(entry, *line, check=False, env=environment, cwd=PROJECT)
+    assert result.returncode == 1
+    words = "fairseq-train: --best-checkpoint-metric bleu needs --eval-bleu"
+    assert result.stderr.splitlines()[-1] == words
+    assert "Traceback" not in result.stderr + result.stdout
