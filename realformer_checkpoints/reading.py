@@ -43,8 +43,6 @@ def load_checkpoint(path: str, ema: bool = False) -> Dict[str, Any]:
             asked for, or with tensors that fairseq does not write, such as ones larger than the
             file
     """
-    if not path:
-        raise UserError("the name of a checkpoint is empty")
     if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
         raise UserError(f"{path}: is not a file")
     with open(path, "rb") as file, warnings.catch_warnings():

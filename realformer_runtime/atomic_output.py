@@ -26,8 +26,6 @@ def atomic_output(path, exclusive: bool = False) -> Iterator[Path]:
         UserError: no such folder, or ``path`` is something other than a file
         OSError: the folder cannot be written to
     """
-    if not os.fspath(path):
-        raise UserError("the name of an output is empty")
     target = Path(path) if exclusive else Path(os.path.realpath(path))
     if not target.parent.is_dir():
         raise UserError(f"{path}: no such folder: {target.parent}")

@@ -1,5 +1,6 @@
 """Averaging of checkpoints: exact, repeatable, and it runs no code from a file."""
 
+import itertools
 import os
 import sys
 import time
@@ -221,8 +222,9 @@ def test_names_that_need_care(tmp_path):
     assert error is None and lines[0] == f"averaged into {tmp_path}/o\\n.pt:" and len(lines) == 4
     assert lines[3].startswith(f"{tmp_path}/a.pt counts more than once")
     assert load_checkpoint_to_cpu(str(tmp_path / "o\n.pt"))["averaged_from"][1] == path.name
-    for options in (["--inputs", "", "--output", "x"], ["--inputs", path, "--output", ""]):
-        assert average(*options).endswith("is empty")
+    for empty in ("--inputs", "--output"):
+        options = {"--inputs": path, "--output": tmp_path / "x.pt", empty: ""}
+        assert f"{empty}: '' is empty" in average(*itertools.chain(*options.items()))
     ends = os.pipe()
     error = average("--inputs", tmp_path / "a.pt", "--output", f"/dev/fd/{ends[1]}")
     assert error.endswith(f"/dev/fd/{ends[1]}: exists and is not a file")
