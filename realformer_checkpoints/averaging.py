@@ -17,7 +17,14 @@ from realformer_runtime.command_line import ArgumentParser, UserError, flag, pri
 
 from .average_record import KEYS, AverageRecord, recorded_average
 from .parameter_mean import MeanNotFinite, all_finite, average_models
-from .reading import EMA, drop_moving_average, has_moving_average, load_checkpoint, option_group
+from .reading import (
+    EMA,
+    FOLDED,
+    drop_moving_average,
+    has_moving_average,
+    load_checkpoint,
+    option_group,
+)
 from .safe_types import allow_fairseq_checkpoints
 from .selection import add_arguments, selected_checkpoints
 from .writing import write_checkpoint
@@ -57,8 +64,12 @@ def check_same_computation(states: Sequence[Dict[str, Any]], paths: Sequence[str
     """Refuse models that have the same parameters and compute something else with them.
 
     Raises:
-        UserError: naming the file and the first option that differs from that of the last one
+        UserError: naming the file and the first option that differs from that of the last one, or
+            the first of several models without their omegas, whose layers are scaled apart
     """
+    folded = [path for state, path in zip(states, paths) if FOLDED in state]
+    if folded and len(paths) > 1:
+        raise UserError(f"{folded[0]}: omega is folded into it: average first, fold afterwards")
     for name, (group, without) in COMPARED.items():
         options = [option_group(state, group) for state in states]
         values = [None if found is None else found.get(name, without) for found in options]

@@ -20,6 +20,8 @@ from realformer_runtime.command_line import UserError
 
 # In extra_state: the weights of --store-ema, and in float32 those of --ema-fp32.
 EMA, EMA_FLOAT32 = "ema", "ema_fp32_params"
+# Key in the state of a model whose omega is folded into other parameters.
+FOLDED = "folded_omega"
 # Of parameters and buffers. torch computes with few others, such as those of 8 bits.
 TYPES = frozenset(
     getattr(torch, name)

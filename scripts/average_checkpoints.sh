@@ -17,9 +17,9 @@
 #   --output FILE                 where to write; may be one of the inputs
 #   --show FILE                   prints which files an average was made from
 #
-# The options are those of fairseq's scripts/average_checkpoints.py, but for --best-is, --weights, --ema
-# and --show. Configuration and epoch of the result are those of the last input (the newest or best of a
-# directory); the optimizer's state is left out. It can be given to fairseq-generate, and to
+# The options are those of fairseq's scripts/average_checkpoints.py, but for --best-is, --weights,
+# --ema and --show. Configuration and epoch of the result are those of the last input (the newest or
+# best of a directory); the optimizer's state is left out. It can be given to fairseq-generate, and to
 # fairseq-train with --restore-file FILE --reset-optimizer.
 #
 # A checkpoint's EMA weights are beside its model, and fairseq-generate and translate.sh do not look at
@@ -27,10 +27,11 @@
 # --ema-seed-model can start from it. Without --ema it has no EMA, without which fairseq's --store-ema
 # starts from no file.
 #
-# A missing epoch between those asked for, a parameter that is not in all files or has another shape,
-# NaN or infinity in a parameter, a model of another residual attention, number of heads, activation or
-# language, and a truncated file are named, and nothing is written. Nothing in a file is run. Memory is
-# needed for one model, disk for the result; benchmarks/averaging.py measures both.
+# These are named, and nothing is written: a missing epoch between those asked for; a parameter that
+# is not in all files or has another shape; NaN or infinity in a parameter; a model of another residual
+# attention, number of heads, activation or language; several models from fold_admin.sh; a truncated
+# file. Nothing in a file is run. Memory is needed for one model, disk for the result;
+# benchmarks/averaging.py measures both.
 #
 # Example: average the last 5 epochs up to epoch 50, that is 46 to 50
 #

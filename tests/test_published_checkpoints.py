@@ -138,6 +138,9 @@ def test_they_are_folded(mode, tmp_path):
     files = ["--checkpoint", tmp_path / "a.pt", "--output", tmp_path / "b.pt"]
     assert outcome(folding, *files)[0] is None
     state = torch.load(tmp_path / "b.pt", weights_only=True)
+    # The mean of several folded models is no model: the layers of each have a scale of their own.
+    files = ["--inputs", tmp_path / "b.pt", tmp_path / "b.pt", "--output", tmp_path / "c.pt"]
+    assert outcome(averaging, *files)[0].endswith("average first, fold afterwards")
     assert state["args"].encoder_attention_heads == 4
     assert state["args"].arch == ("transformer" if mode == "none" else "realformer_tiny")
     assert (b"cargparse\nNamespace\n" in (tmp_path / "b.pt").read_bytes()) == (mode == "mean")

@@ -7,6 +7,7 @@ from fairseq.models import ARCH_CONFIG_REGISTRY
 
 from realformer_checkpoints.incomplete_states import load_with_options
 from realformer_checkpoints.reading import (
+    FOLDED,
     drop_moving_average,
     has_moving_average,
     option_group,
@@ -56,6 +57,7 @@ def fold_state(state: Dict[str, Any]) -> List[str]:
     before = argparse.Namespace(**vars(args))
     fold_omega(state["model"], args)
     args.sublayer_scaling = "none"
+    state[FOLDED] = True
     state.pop("last_optimizer_state", None)
     about = remarks(before, args)
     if has_moving_average(state):
