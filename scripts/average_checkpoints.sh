@@ -12,8 +12,8 @@
 #   --checkpoint-upper-bound N    ... up to epoch (--num-update-checkpoints: update) N
 #   --best-is lowest|highest      (default: as the training had it, which the checkpoints tell)
 #   --weights X...                how much each file counts, in their order (default: the same)
-#   --ema                         average the EMA weights of fairseq-train --store-ema, which become the
-#                                 model; of one file, too
+#   --ema                         average the EMA weights of fairseq-train --store-ema, which become
+#                                 the model; of one file, too
 #   --output FILE                 where to write; may be one of the inputs
 #   --show FILE                   prints which files an average was made from
 #
