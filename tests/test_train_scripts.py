@@ -7,6 +7,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -271,6 +272,61 @@ def wait_for(condition, process=None, seconds=240):
         assert time.monotonic() < end and (process is None or process.poll() is None)
         time.sleep(0.2)
     return found
+
+
+def test_a_signal_before_the_training_ends_the_script_with_1(prepared, tmp_path):
+    """While updates are counted; with 128 + SIGUSR1 a batch system would start it for ever."""
+    command = [str(word) for word in train_command(prepared, tmp_path / "new")]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        for line in process.stderr:
+            if "tokens an update" in line:
+                break
+        os.killpg(process.pid, signal.SIGUSR1)
+        message = process.communicate(timeout=60)[1].splitlines()[-1]
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    assert process.returncode == 1
+    assert message == "train_wmt14_en_fr.sh: SIGUSR1: ended before the training has started"
+    assert not (tmp_path / "new").exists()
+
+
+TORCHRUN = """
+import os, signal, sys
+from torch.distributed import run
+from torch.distributed.elastic.multiprocessing.api import SignalException
+import torchrun_launcher
+
+def main(arguments):
+    if os.environ["SAVES"] == "yes":
+        open(os.path.join(sys.argv[-1], "checkpoint_last.pt"), "w").close()
+    raise SignalException("stopped", signal.Signals(int(os.environ["NUMBER"])))
+
+run.main = main
+torchrun_launcher.run_main(torchrun_launcher.main)
+"""
+
+
+@pytest.mark.parametrize(
+    "number, saves, code",
+    [
+        (signal.SIGUSR1, "yes", 138),
+        (signal.SIGUSR1, "no", 1),
+        (signal.SIGTERM, "no", 1),
+        (signal.SIGINT, "no", 130),
+    ],
+)
+def test_the_launcher_ends_with_1_where_nothing_was_saved(tmp_path, number, saves, code):
+    (tmp_path / "launch.py").write_text(TORCHRUN)
+    environment = {**os.environ, "SAVES": saves, "NUMBER": str(int(number))}
+    environment["PYTHONPATH"] = os.pathsep.join([str(PROJECT), str(PROJECT / "scripts/lib")])
+    arguments = ["--standalone", "fairseq-train", "data", "--save-dir", tmp_path]
+    command = [sys.executable, tmp_path / "launch.py", *arguments]
+    result = run(*command, env=environment, check=False)
+    assert result.returncode == code
+    assert ("ended before a checkpoint could be saved" in result.stderr) == (code == 1)
 
 
 SRUN = """#!/bin/sh
