@@ -8,6 +8,8 @@ best checkpoints are those of the highest values; NaN and infinity are refused; 
 ``--store-ema`` can be averaged, and are never those of one input alone.
 """
 
+import itertools
+import os
 from typing import Any, Dict, List, Optional, Sequence
 
 from realformer_runtime.atomic_output import atomic_output
@@ -15,12 +17,22 @@ from realformer_runtime.command_line import ArgumentParser, UserError, flag, pri
 
 from .average_record import KEYS, AverageRecord, recorded_average
 from .parameter_mean import MeanNotFinite, all_finite, average_models
-from .reading import EMA, drop_moving_average, has_moving_average, load_checkpoint
+from .reading import EMA, drop_moving_average, has_moving_average, load_checkpoint, option_group
 from .safe_types import allow_fairseq_checkpoints
 from .selection import add_arguments, selected_checkpoints
 from .writing import write_checkpoint
 
 PROGRAM = "average_checkpoints.sh"
+# Options that no parameter shows: their group, and what fairseq's Transformer without them has.
+COMPARED = {
+    "residual_attention": ("model", "none"),
+    "residual_chains": ("model", None),
+    "encoder_attention_heads": ("model", None),
+    "decoder_attention_heads": ("model", None),
+    "activation_fn": ("model", None),
+    "source_lang": ("task", None),
+    "target_lang": ("task", None),
+}
 
 
 def check_same_parameters(states: Sequence[Dict[str, Any]], paths: Sequence[str]) -> None:
@@ -39,6 +51,21 @@ def check_same_parameters(states: Sequence[Dict[str, Any]], paths: Sequence[str]
             if tensor.shape != expected[key].shape:
                 shape, other = tuple(tensor.shape), tuple(expected[key].shape)
                 raise UserError(f"{path}: {key} has shape {shape}, but {other} in {paths[-1]}")
+
+
+def check_same_computation(states: Sequence[Dict[str, Any]], paths: Sequence[str]) -> None:
+    """Refuse models that have the same parameters and compute something else with them.
+
+    Raises:
+        UserError: naming the file and the first option that differs from that of the last one
+    """
+    for name, (group, without) in COMPARED.items():
+        options = [option_group(state, group) for state in states]
+        values = [None if found is None else found.get(name, without) for found in options]
+        for value, path in zip(values, paths):
+            if None not in (value, values[-1]) and str(value) != str(values[-1]):
+                was = f"{flag(name)} {value}, but {paths[-1]} with {values[-1]}"
+                raise UserError(f"{path}: was trained with {was}")
 
 
 def reason_for_refusal(name: str, states: Sequence[Dict[str, Any]], paths: Sequence[str]) -> str:
@@ -62,6 +89,7 @@ def average_states(
         UserError: models differ, or a mean would not be finite
     """
     check_same_parameters(states, paths)
+    check_same_computation(states, paths)
     dropped = ("last_optimizer_state", *KEYS)
     result = {key: value for key, value in states[-1].items() if key not in dropped}
     try:
@@ -122,9 +150,13 @@ def main() -> None:
             # For --store-ema and --ema-seed-model. The file has these tensors once.
             average["extra_state"] = {**average["extra_state"], EMA: average["model"]}
         write_checkpoint(average, temporary)
-    print(f"averaged into {args.output}:", *record.lines(), sep="\n  ")
+    lines = [f"averaged into {args.output}:", *(f"  {line}" for line in record.lines())]
     if not args.ema and any(map(has_moving_average, states)):
-        print("the EMA weights of the inputs are left out: --ema averages those")
+        lines.append("the EMA weights of the inputs are left out: --ema averages those")
+    for one, other in itertools.combinations(paths, 2):
+        if os.path.samefile(one, other):
+            lines.append(f"{one} counts more than once: {other} is the same file")
+    print(*map(printable, lines), sep="\n")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Helpers of all pictures: figures without a display, PNG files, headings."""
 
 import importlib.util
+import warnings
 
 from realformer_runtime.atomic_output import atomic_output
 from realformer_runtime.command_line import UserError
@@ -25,6 +26,8 @@ def check_matplotlib(besides: str = "") -> None:
 def new_figure(width: float, height: float, dpi: int = 100):
     """A figure that needs no display, of a size in inches."""
     check_matplotlib()
+    # A letter that no font has is a box in the picture; each would also be two lines of warnings.
+    warnings.filterwarnings("ignore", "Glyph .* missing from")
     from matplotlib.figure import Figure
 
     return Figure((width, height), dpi)

@@ -1,5 +1,6 @@
 """Draw loss, gradient norm or speed by update, from logs of fairseq-train."""
 
+import math
 from pathlib import Path
 from typing import Dict
 
@@ -7,6 +8,7 @@ from realformer_runtime.command_line import ArgumentParser, UserError, run_main
 
 from .figures import check_matplotlib, new_figure, plain, save
 from .training_log import Curve, log_lines, read_curves
+from .writing import check_not_an_input
 
 PROGRAM = "plot_learning_curve.sh"
 
@@ -48,6 +50,26 @@ def draw_curves(logs: Dict[str, Dict[str, Curve]], quantity: str, title: str, ou
     save(figure, output)
 
 
+def curves_of(path: str, quantity: str) -> Dict[str, Curve]:
+    """The curves of a log that have something to draw.
+
+    Raises:
+        UserError: there is none
+    """
+    curves = read_curves(log_lines(path), quantity)
+    lowest = 0 if QUANTITIES[quantity][1] == "log" else -math.inf
+    drawn = {
+        subset: curve
+        for subset, curve in curves.items()
+        if any(lowest < value < math.inf for _, value in curve)
+    }
+    if any(curves.values()) and not drawn:
+        raise UserError(f"--logs {path}: no {quantity} in it that can be drawn, only NaN and such")
+    if not drawn:
+        raise UserError(f"--logs {path}: no {quantity} in it; is it a log of --log-format simple?")
+    return drawn
+
+
 def main() -> None:
     parser = ArgumentParser(__doc__, prog=PROGRAM)
     parser.add_argument("--logs", required=True, nargs="+", metavar="FILE", help="log files")
@@ -56,17 +78,13 @@ def main() -> None:
     parser.add_argument("--output", required=True, metavar="FILE", help="PNG file")
     args = parser.parse_args()
     check_matplotlib()
+    check_not_an_input(args.output, args.logs)
     logs = {}
     for path in args.logs:
         name = Path(path).stem
         if name in logs:
             raise UserError(f"--logs: two files are called {name}, which names their curves")
-        curves = read_curves(log_lines(path), args.quantity)
-        logs[name] = {subset: curve for subset, curve in curves.items() if curve}
-        if not logs[name]:
-            raise UserError(
-                f"--logs {path}: no {args.quantity} in it; is it a log of --log-format simple?"
-            )
+        logs[name] = curves_of(path, args.quantity)
     draw_curves(logs, args.quantity, args.title, args.output)
 
 

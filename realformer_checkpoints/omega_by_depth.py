@@ -16,6 +16,7 @@ from .figures import check_matplotlib, new_figure, plain, save
 from .reading import load_checkpoint
 from .safe_types import allow_fairseq_checkpoints
 from .training_log import log_lines
+from .writing import check_not_an_input
 
 PROGRAM = "plot_omega.sh"
 ORDER = ("self_attn", "encoder_attn", "ffn")
@@ -88,6 +89,11 @@ def main() -> None:
     args = parser.parse_args()
     check_matplotlib()
     allow_fairseq_checkpoints()
+    check_not_an_input(args.output, (path for run in args.run for path in run))
+    names = [Path(log).stem for _, log in args.run]
+    for name in names:
+        if names.count(name) > 1:
+            raise UserError(f"--run: two logs are called {name}, which names their curves")
     runs = [read_omegas(checkpoint, log) for checkpoint, log in args.run]
     draw_omegas(runs, args.title, args.output)
 

@@ -20,6 +20,13 @@ from realformer_runtime.command_line import UserError
 
 # In extra_state: the weights of --store-ema, and in float32 those of --ema-fp32.
 EMA, EMA_FLOAT32 = "ema", "ema_fp32_params"
+# Of parameters and buffers. torch computes with few others, such as those of 8 bits.
+TYPES = frozenset(
+    getattr(torch, name)
+    for name in """
+        bfloat16 float16 float32 float64 complex64 complex128 bool uint8 int8 int16 int32 int64
+    """.split()
+)
 
 
 def load_checkpoint(path: str, ema: bool = False) -> Dict[str, Any]:
@@ -38,15 +45,15 @@ def load_checkpoint(path: str, ema: bool = False) -> Dict[str, Any]:
     """
     if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
         raise UserError(f"{path}: is not a file")
-    with open(path, "rb") as file:
+    with open(path, "rb") as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         size = os.fstat(file.fileno()).st_size
-    try:
-        mmap = can_be_mapped(path)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            state = torch.load(path, map_location="cpu", mmap=mmap, weights_only=True)
-    except Exception as error:  # torch raises seven types for files that it cannot read
-        raise UserError(f"{path}: {reason_for_refusal(error)}") from None
+        try:
+            mmap = can_be_mapped(path)
+            source = path if mmap else file
+            state = torch.load(source, map_location="cpu", mmap=mmap, weights_only=True)
+        except Exception as error:  # torch raises seven types for files that it cannot read
+            raise UserError(f"{path}: {reason_for_refusal(error)}") from None
     reason = why_not_a_checkpoint(state)
     if ema and not reason:
         if not has_moving_average(state):
@@ -77,8 +84,11 @@ def storage_key(tensor: Tensor) -> Hashable:
 
 
 def can_be_mapped(path: str) -> bool:
-    """Whether a file has tensors as in memory: a zip archive without compression, native bytes."""
-    if not zipfile.is_zipfile(path):
+    """Whether a file has tensors as in memory: a zip archive without compression, native bytes.
+
+    torch maps by name, and takes no name that is not UTF-8.
+    """
+    if re.search("[\ud800-\udfff]", path) or not zipfile.is_zipfile(path):
         return False
     with zipfile.ZipFile(path) as archive:
         records = archive.infolist()
@@ -97,6 +107,8 @@ def why_not_a_checkpoint(state: Any) -> str:
         reason = "it has the state of an optimizer alone, and no model"
     elif not isinstance(model, dict) or not all(isinstance(v, Tensor) for v in model.values()):
         reason = "it has no model in it"
+    elif not model:
+        reason = "its model has no parameters"
     elif not all(isinstance(name, str) for name in model):
         reason = "its parameters have no names"
     elif not (state.get("optimizer_history") is None or are_all(state["optimizer_history"], dict)):
@@ -122,7 +134,7 @@ def why_tensors_are_refused(model: Dict[str, Tensor], size: int) -> str:
     lengths: Dict[Hashable, int] = {}
     for name, tensor in model.items():
         ordinary = type(tensor) in (Tensor, torch.nn.Parameter) and tensor.device.type == "cpu"
-        ordinary = ordinary and tensor.layout == torch.strided
+        ordinary = ordinary and tensor.layout == torch.strided and tensor.dtype in TYPES
         if not ordinary or tensor.is_nested or tensor.is_quantized:
             return f"{name} is not an ordinary tensor"
         length = math.prod(tensor.shape) * tensor.element_size()

@@ -1,7 +1,7 @@
-"""Write a checkpoint, or fail with one line that says why."""
+"""Write a checkpoint, or fail with one line that says why, and lose no input to an output."""
 
 import os
-from typing import Any, Dict
+from typing import Any, Dict, Iterable, Optional
 
 import torch
 
@@ -25,3 +25,17 @@ def write_checkpoint(state: Dict[str, Any], path: "os.PathLike[str]") -> None:
         if isinstance(error.__context__, OSError):
             raise error.__context__ from None
         raise
+
+
+def check_not_an_input(output: str, inputs: Iterable[Optional[str]]) -> None:
+    """Refuse to replace a file that is read by something else.
+
+    Args:
+        inputs: names of files, None for those that were not given
+
+    Raises:
+        UserError: the output is one of them, whatever it is called there
+    """
+    for path in filter(None, inputs):
+        if os.path.exists(path) and os.path.exists(output) and os.path.samefile(path, output):
+            raise UserError(f"--output {output}: is one of the inputs, and would be lost")

@@ -13,7 +13,8 @@ def atomic_output(path, exclusive: bool = False) -> Iterator[Path]:
     """Yield a temporary path in the same folder; it becomes ``path`` if the block succeeds.
 
     If the block fails, the temporary file is removed, and what was at ``path`` stays as it was.
-    An error of the system that names no file, such as that of a full disk, names ``path`` then.
+    An error of the system that names the temporary file or none, such as that of a full disk, names
+    ``path`` then.
     A symbolic link is followed. Entering fails early, before any long computation, where nothing
     can be written.
 
@@ -29,7 +30,7 @@ def atomic_output(path, exclusive: bool = False) -> Iterator[Path]:
     if not target.parent.is_dir():
         raise UserError(f"{path}: no such folder: {target.parent}")
     # A rename would replace /dev/null itself if root writes to it.
-    if target.exists() and not target.is_file():
+    if os.path.exists(path) and not os.path.isfile(path):
         raise UserError(f"{path}: exists and is not a file")
     # Not the tempfile module: its files are readable by their owner only, whatever the umask.
     name = f"{target.name}.tmp" if exclusive else f".{target.name}.{os.getpid()}.tmp"
@@ -39,7 +40,8 @@ def atomic_output(path, exclusive: bool = False) -> Iterator[Path]:
         yield temporary
         os.replace(temporary, target)
     except OSError as error:
-        error.filename = error.filename or os.fspath(path)
+        if error.filename in (None, os.fspath(temporary)):
+            error.filename = os.fspath(path)
         raise
     finally:
         temporary.unlink(missing_ok=True)

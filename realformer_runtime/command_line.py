@@ -57,7 +57,7 @@ class ArgumentParser(argparse.ArgumentParser):
         """As argparse, but refuse an empty value and an option that is there twice.
 
         An empty value is a shell variable that was never set. Of an option that is there twice only
-        the last would count; those with ``action="extend"`` collect their values.
+        the last would count; those with ``action="extend"`` or ``append`` collect their values.
         """
         args = sys.argv[1:] if args is None else list(args)
         given, option = set(), ""
@@ -69,7 +69,7 @@ class ArgumentParser(argparse.ArgumentParser):
                 self.error(f"{option}: '' is empty, it needs a value")
             if action in given:
                 self.error(f"{name} is given twice")
-            if action and action.nargs != 0 and not isinstance(action, argparse._ExtendAction):
+            if action and action.nargs != 0 and not isinstance(action, argparse._AppendAction):
                 given.add(action)
         return super().parse_known_args(args, namespace)
 

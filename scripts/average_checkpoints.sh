@@ -27,9 +27,10 @@
 # --ema-seed-model can start from it. Without --ema it has no EMA, without which fairseq's --store-ema
 # starts from no file.
 #
-# A missing epoch between those asked for, a parameter that is not in all files or has another shape, NaN
-# or infinity in a parameter, and a truncated file are named, and nothing is written. Nothing in a file is run. Memory is needed
-# for one model, disk for the result; benchmarks/averaging.py measures both.
+# A missing epoch between those asked for, a parameter that is not in all files or has another shape,
+# NaN or infinity in a parameter, a model of another residual attention, number of heads, activation or
+# language, and a truncated file are named, and nothing is written. Nothing in a file is run. Memory is
+# needed for one model, disk for the result; benchmarks/averaging.py measures both.
 #
 # Example: average the last 5 epochs up to epoch 50, that is 46 to 50
 #

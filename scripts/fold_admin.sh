@@ -4,7 +4,7 @@
 #   scripts/fold_admin.sh --checkpoint FILE --output FILE
 #
 #   --checkpoint FILE   a model with --sublayer-scaling admin, admin-analytic or deepnorm
-#   --output FILE       the same model with --sublayer-scaling none
+#   --output FILE       the same model with --sublayer-scaling none; may be the same file
 #
 # Omega moves into the layer norm below each sub-layer. The first sub-layer of a stack has none below
 # it: its omega moves into the embeddings, after which encoder and decoder no longer share them and

@@ -86,11 +86,13 @@ STRANGE_TENSORS = {
     "no data": lambda: torch.ones(3, device="meta"),
     "sparse": lambda: torch.eye(3).to_sparse(),
     "quantised": lambda: torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8),
+    "8 bits": lambda: torch.ones(3).to(torch.float8_e5m2),
     "nested": lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]),
 }
 NUMBERS = torch.arange(2000.0)
 OTHER_KINDS = {
     "no model": {"model": None},
+    "no parameters": {"model": {}},
     "names that are numbers": {"model": {1: torch.ones(1)}},
     "parameters without names": {"model": [torch.ones(1)]},
     "a number for a parameter": {"model": {"w": view((2,), (1,)), "v": 3}},

@@ -1,5 +1,6 @@
 """Averaging of checkpoints: exact, repeatable, and it runs no code from a file."""
 
+import itertools
 import os
 import sys
 import time
@@ -8,13 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 from checkpoint_files import average, fairseq_state, random_model, save
-from commands import error_of
+from commands import error_of, outcome
 from conftest import PROJECT, run, train
 from fairseq.checkpoint_utils import load_checkpoint_to_cpu
 from omegaconf import OmegaConf
 
 from benchmarks.averaging import anonymous_bytes
-from realformer_checkpoints import parameter_mean
+from realformer_checkpoints import averaging, parameter_mean
 from realformer_checkpoints.model_card import __main__ as model_card
 
 
@@ -183,6 +184,54 @@ def test_unequal_models_are_refused(tmp_path, change, message):
     assert sorted(os.listdir(tmp_path)) == ["first.pt", "last.pt"]
 
 
+@pytest.mark.parametrize(
+    "group, one, other, named",
+    [
+        ("model", {"residual_attention": "none"}, {}, None),  # fairseq's Transformer
+        ("model", {}, {"residual_attention": "mean"}, "residual-attention none, but {1} with mean"),
+        ("model", {"decoder_attention_heads": 4}, {"decoder_attention_heads": 8}, "heads 4, but"),
+        ("model", {"residual_chains": "cross"}, {"residual_chains": "encoder,cross"}, "s cross, "),
+        ("task", {"source_lang": "en"}, {"source_lang": "fr"}, "source-lang en, but {1} with fr"),
+        ("task", {"source_lang": "en"}, {}, None),
+        ("model", {"dropout": 0.1}, {"dropout": 0.3}, None),
+    ],
+)
+def test_models_that_compute_something_else_are_refused(tmp_path, group, one, other, named):
+    """They may have the same parameters."""
+    paths = []
+    for number, options in enumerate((one, other)):
+        state = fairseq_state(random_model(number))
+        state["cfg"][group] = {"_name": "x", **options}
+        paths.append(tmp_path / f"{number}.pt")
+        torch.save(state, paths[-1])
+    error = average("--inputs", *paths, "--output", tmp_path / "out.pt")
+    if named is None:
+        assert error is None
+        return
+    assert f"{paths[0]}: was trained with --" in error and named.format(*paths) in error
+    assert not (tmp_path / "out.pt").exists()
+
+
+def test_names_that_need_care(tmp_path):
+    """A byte that is not UTF-8, by which torch opens no file; a line break; two names of a file."""
+    path = tmp_path / "a\udcff\n.pt"
+    os.link(save(tmp_path / "a.pt", random_model(1)), path)
+    files = ["--inputs", tmp_path / "a.pt", path, "--output", tmp_path / "o\n.pt"]
+    error, said, _ = outcome(averaging, *files)
+    lines = said.decode("utf-8", "surrogateescape").splitlines()
+    assert error is None and lines[0] == f"averaged into {tmp_path}/o\\n.pt:" and len(lines) == 4
+    assert lines[3].startswith(f"{tmp_path}/a.pt counts more than once")
+    assert load_checkpoint_to_cpu(str(tmp_path / "o\n.pt"))["averaged_from"][1] == path.name
+    for empty in ("--inputs", "--output"):
+        options = {"--inputs": path, "--output": tmp_path / "x.pt", empty: ""}
+        assert f"{empty}: '' is empty" in average(*itertools.chain(*options.items()))
+    ends = os.pipe()
+    error = average("--inputs", tmp_path / "a.pt", "--output", f"/dev/fd/{ends[1]}")
+    assert error.endswith(f"/dev/fd/{ends[1]}: exists and is not a file")
+    for end in ends:
+        os.close(end)
+
+
 NAN, INFINITY = float("nan"), float("inf")
 MASK = torch.tensor([0.0, -INFINITY])
 
@@ -316,7 +365,9 @@ def test_hostile_ema_weights_are_refused(tmp_path, ema):
 )
 def test_options_that_cannot_work(three, tmp_path, arguments, message):
     arguments, message = arguments.format(here=tmp_path).split(), message.format(here=tmp_path)
-    error = average("--inputs", tmp_path, "--output", tmp_path / "out.pt", *arguments)
+    for option, value in (("--inputs", tmp_path), ("--output", tmp_path / "out.pt")):
+        arguments += [option, value] if option not in arguments else []
+    error = average(*arguments)
     assert error.startswith("average_checkpoints.sh: ") and message in error
     assert "\n" not in error
     assert sorted(os.listdir(tmp_path)) == sorted(map(os.path.basename, three))

@@ -108,6 +108,17 @@ def test_an_omega_of_zero_is_named(value):
         folded(model, sublayer_scaling="admin")
 
 
+def test_numbers_that_folding_makes_too_large_are_named():
+    model = with_trained_omega(sublayer_scaling="admin").half().state_dict()
+    model["encoder.layers.1.fc1.weight"].fill_(6e4)
+    with pytest.raises(UserError, match=r"layers.1.fc1.weight is too large for torch.float16 with"):
+        fold_omega(model, arguments(sublayer_scaling="admin"))
+    model = with_trained_omega(sublayer_scaling="admin").state_dict()
+    model["encoder.layers.1.fc1.weight"][0, 0] = float("nan")
+    with pytest.raises(UserError, match="layers.1.fc1.weight is not finite"):
+        fold_omega(model, arguments(sublayer_scaling="admin"))
+
+
 def test_options_that_a_checkpoint_lacks_are_fairseqs_defaults():
     model = dict(with_trained_omega(sublayer_scaling="admin").state_dict())
     fold_state({"model": model, "cfg": {"model": argparse.Namespace()}})
@@ -126,8 +137,8 @@ def test_the_average_of_weights_belongs_to_the_training_before():
     model = with_trained_omega(sublayer_scaling="admin")
     state = {"cfg": {"model": arguments(sublayer_scaling="admin"), "common": {}}}
     state |= {"model": dict(model.state_dict()), "last_optimizer_state": {}}
-    state["extra_state"] = {"ema": {}, "epoch": 3}
-    fold_state(state)
+    state["extra_state"] = {"ema": {}, "ema_fp32_params": {}, "epoch": 3}
+    assert any("EMA weights are left out" in remark for remark in fold_state(state))
     assert "last_optimizer_state" not in state and state["extra_state"] == {"epoch": 3}
 
 

@@ -1,7 +1,10 @@
 """Curves from the lines that fairseq-train writes."""
 
+import pytest
+from commands import error_of
 from conftest import PROJECT, run
 
+from realformer_checkpoints import learning_curve
 from realformer_checkpoints.training_log import log_lines, read_curves, read_speeds
 
 LOG = """\
@@ -34,10 +37,9 @@ def test_a_very_long_line_is_left_out(tmp_path):
     assert list(log_lines(log)) == [*LOG.splitlines(keepends=True), "\ufffd\n"]
 
 
-def test_picture_and_a_file_without_losses(tmp_path):
+def test_picture(tmp_path):
     script = PROJECT / "scripts/plot_learning_curve.sh"
     (tmp_path / "my run.log").write_text(LOG)
-    (tmp_path / "other.log").write_text("nothing\n")
     picture, pictures = tmp_path / "curve.png", []
     for options in ([], ["--quantity", "gradient-norm"]):
         options = [*options, "--title", "T", "--output", picture]
@@ -45,5 +47,28 @@ def test_picture_and_a_file_without_losses(tmp_path):
         pictures.append(picture.read_bytes())
         assert pictures[-1].startswith(b"\x89PNG")
     assert pictures[0] != pictures[1]
-    result = run(script, "--logs", tmp_path / "other.log", "--output", picture, check=False)
-    assert result.returncode == 1 and "other.log" in result.stderr
+
+
+DIVERGED = LOG.replace("gnorm=2.217", "gnorm=nan").replace("1.5e-05", "0")
+
+
+@pytest.mark.parametrize(
+    "log, logs, output, message",
+    [
+        ("nothing\n", "my run.log", "a.png", "no gradient-norm in it; is it a log of --log-format"),
+        (DIVERGED, "my run.log", "a.png", "no gradient-norm in it that can be drawn, only NaN and"),
+        (LOG, "my run.log", "my run.log", "is one of the inputs, and would be lost"),
+        (LOG, "my run.log", "link", "is one of the inputs, and would be lost"),
+        (LOG, "my run.log/link/my run.log", "a.png", "two files are called my run"),
+    ],
+)
+def test_what_cannot_be_drawn_is_named(tmp_path, log, logs, output, message):
+    """A log is never replaced by its picture."""
+    path = tmp_path / "my run.log"
+    path.write_text(log)
+    (tmp_path / "link").symlink_to(path)
+    words = ["--logs", *(tmp_path / name for name in logs.split("/"))]
+    words += ["--output", tmp_path / output, "--quantity", "gradient-norm"]
+    error = error_of(learning_curve, *words)
+    assert error.startswith("plot_learning_curve.sh: --") and message in error
+    assert path.read_text() == log and not (tmp_path / "a.png").exists()

@@ -256,3 +256,13 @@ def test_mistakes_are_named(option, content, message, tmp_path):
     error = error_of(model_card, "--checkpoint", checkpoint, "--output", output, option, given)
     assert error.startswith(f"model_card.sh: {option} {given}: ") and message in error
     assert "\n" not in error and not output.exists()
+
+
+def test_no_input_is_lost(tmp_path):
+    """Under whatever name."""
+    torch.save(state_of(), tmp_path / "a.pt")
+    before = (tmp_path / "a.pt").read_bytes()
+    (tmp_path / "link").symlink_to("a.pt")
+    error = error_of(model_card, "--checkpoint", tmp_path / "a.pt", "--output", tmp_path / "link")
+    assert error.endswith(f"--output {tmp_path / 'link'}: is one of the inputs, and would be lost")
+    assert (tmp_path / "a.pt").read_bytes() == before

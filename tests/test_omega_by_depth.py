@@ -65,3 +65,16 @@ def test_a_log_of_another_kind_is_named(tmp_path):
         assert error == f"plot_omega.sh: --run {tmp_path / log}: no log of fairseq-train"
     (tmp_path / "analytic.log").write_text("num_updates=50\n")
     assert read_omegas(str(tmp_path / "c.pt"), str(tmp_path / "analytic.log")).profile == {}
+
+
+def test_no_input_is_lost_and_no_curve_has_the_name_of_another(tmp_path):
+    run_of = ["--run", tmp_path / "c.pt", tmp_path / "admin.log"]
+    checkpoint(tmp_path / "c.pt", ["encoder.layers.0.self_attn"])
+    (tmp_path / "admin.log").write_text(LOG)
+    for path in run_of[1:]:
+        before = path.read_bytes()
+        error = error_of(omega_by_depth, *run_of, "--output", path)
+        assert error == f"plot_omega.sh: --output {path}: is one of the inputs, and would be lost"
+        assert path.read_bytes() == before
+    error = error_of(omega_by_depth, *run_of, *run_of, "--output", tmp_path / "a.png")
+    assert "two logs are called admin" in error

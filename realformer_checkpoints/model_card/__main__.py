@@ -17,6 +17,7 @@ from realformer_runtime.installed_versions import installed_versions
 
 from ..reading import load_checkpoint
 from ..safe_types import allow_fairseq_checkpoints
+from ..writing import check_not_an_input
 from .checkpoint_facts import CheckpointFacts
 from .file_facts import data_facts, log_facts, score_facts
 from .markdown import NOT_RECORDED, base_name, code_span, escape_markdown, one_line, shell_quote
@@ -137,6 +138,8 @@ def parse_args():
 def main() -> None:
     args = parse_args()
     allow_fairseq_checkpoints()
+    if args.output is not None:
+        check_not_an_input(args.output, (args.checkpoint, args.scores, args.log, args.template))
     card = fill(args.template, fields(args))
     if args.output is None:
         return print(card, end="")

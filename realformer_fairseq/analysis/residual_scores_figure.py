@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from realformer_checkpoints.figures import TITLES, check_matplotlib, new_figure, plain, save
+from realformer_checkpoints.writing import check_not_an_input
 from realformer_runtime.command_line import ArgumentParser, run_main
 
 from .attention_map import check_sentence, names_of_map, tokens_of_sentence
@@ -105,6 +106,7 @@ def main() -> None:
     add("--head", type=index, default=0, metavar="N", help="which head, from 0")
     args = parser.parse_args()
     check_matplotlib()
+    check_not_an_input(args.output, [args.checkpoint])
     model, task, dataset = load_model_and_split(args.checkpoint, args.data, args.gen_subset)
     check_sentence(dataset, args.sentence)
     layers = scores_by_layer(model, dataset, args.sentence, args.attention, args.head)

@@ -13,7 +13,7 @@ from realformer_checkpoints.reading import (
 )
 from realformer_checkpoints.writing import write_checkpoint
 from realformer_runtime.atomic_output import atomic_output
-from realformer_runtime.command_line import ArgumentParser, UserError, run_main
+from realformer_runtime.command_line import ArgumentParser, UserError, printable, run_main
 
 from ..models.architectures import complete_options
 from .omega_algebra import fold_omega
@@ -104,7 +104,7 @@ def main() -> None:
         except UserError as error:
             raise UserError(f"--checkpoint {args.checkpoint}: {error}") from None
         write_checkpoint(state, temporary)
-    print(f"folded into {args.output}", *about, sep="\n  ")
+    print(printable(f"folded into {args.output}"), *about, sep="\n  ")
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ import torch
 from fairseq.modules import SinusoidalPositionalEmbedding
 from torch import Tensor
 
+from realformer_checkpoints.parameter_mean import all_finite
 from realformer_runtime.command_line import UserError
 
 # Sub-layers in the order of a layer: name, layer norm after it, weights that read its input.
@@ -98,7 +99,7 @@ def multiply(model: Dict[str, Tensor], key: str, factor: Tensor) -> None:
         factor: ``(C,)``, along the last dimension of the parameter, or ``()``
 
     Raises:
-        UserError: the sizes differ
+        UserError: the sizes differ, or the product is not finite
     """
     value = parameter(model, key)
     if factor.dim() > 1 or (factor.dim() == 1 and value.shape[-1:] != factor.shape):
@@ -107,6 +108,10 @@ def multiply(model: Dict[str, Tensor], key: str, factor: Tensor) -> None:
             f"place {list(factor.shape)}"
         )
     model[key] = (value.double() * factor).to(value.dtype)
+    if not all_finite(model[key]):
+        cause = f"too large for {value.dtype} with the omega of that place"
+        cause = cause if all_finite(value) else "not finite"
+        raise UserError(f"{key} is {cause}: it cannot be folded")
 
 
 def _fold_stack(model: Dict[str, Tensor], stack: str) -> Tensor:

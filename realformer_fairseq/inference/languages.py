@@ -4,7 +4,8 @@ import os
 import sys
 from typing import Optional
 
-from realformer_checkpoints.reading import load_checkpoint, stored_option
+from realformer_checkpoints.incomplete_states import load_with_options
+from realformer_checkpoints.reading import stored_option
 from realformer_runtime.command_line import UserError, flag
 from realformer_runtime.text.languages import language_code
 
@@ -36,7 +37,7 @@ def set_languages(args, program: str) -> None:
     if not (args.dry_run and all(given.values())):  # a dry run looks at no file unless it has to
         for path in args.checkpoint.split(os.pathsep):
             check_file("--checkpoint", path)
-            take_languages(args, path, load_checkpoint(path))
+            take_languages(args, path, load_with_options(path))
     for side in SIDES:
         if getattr(args, side) is None:
             raise UserError(f"{flag(side)} is needed: '{args.checkpoint}' does not name it")
