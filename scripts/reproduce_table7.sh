@@ -12,7 +12,7 @@
 #   --corpus-dir DIR  where the prepared corpus is or will be (default: where its script puts it)
 #   --corpora DIR     archives, or for debian the text, that are already there
 #   --scale S         paper (default); cpu: a small model, two epochs, for a machine without a GPU
-#   --gpus N          on this machine (default: all)
+#   --gpus N          on this machine (default: all; with --scale cpu none)
 #   --jobs N          processes for preparing the corpus (default: the number of cores)
 #   --dry-run         print the plan: every command, GPUs, updates, hours and disk
 #   -- ...            everything after it goes to scripts/train_wmt14_en_*.sh, for example
@@ -34,7 +34,7 @@ source "$PROJECT/scripts/lib/recipes.sh"
 after_the_options() {
   while [[ $# -gt 0 && "$1" != -- ]]; do
     case "$1" in
-      --row | --model | --gpus) die "$1 goes before --" ;;
+      --row | --model | --gpus | --dry-run | -h | --help) die "$1 goes before --" ;;
       --data | --save-dir) die "$1 is set by this script: see --corpus-dir and --out" ;;
     esac
     TRAINING_OPTIONS+=("$1")
@@ -116,8 +116,12 @@ choose_commands() {
   fi
   PREPARE=("$script" --out "$CORPUS_DIR" --jobs "$JOBS" ${CORPORA:+"$texts" "$CORPORA"})
   TRAIN=("$PROJECT/scripts/train_wmt14_en_$LANGUAGE.sh" --row "${ROW#*-}" --model "$MODEL"
-    --data "$CORPUS_DIR/data-bin" --save-dir "$OUT/checkpoints" ${GPUS:+--gpus "$GPUS"})
-  [[ "$SCALE" == paper ]] || train_small
+    --data "$CORPUS_DIR/data-bin" --save-dir "$OUT/checkpoints")
+  if [[ "$SCALE" == cpu ]]; then
+    train_small
+  elif [[ -n "$GPUS" ]]; then
+    TRAIN+=(--gpus "$GPUS")
+  fi
   average_no_more_than_there_are
   AVERAGE_THEM=("$PROJECT/scripts/average_checkpoints.sh" --inputs "$OUT/checkpoints"
     --num-epoch-checkpoints "$AVERAGE" --output "$OUT/average.pt")
@@ -138,8 +142,16 @@ choose_commands() {
 train_small() {
   # A mean of so few epochs is worse than the last one: 23.5 sacreBLEU against 26.1.
   EPOCHS=2 AVERAGE=1
-  TRAIN+=(--gpus 0 --max-tokens 2048 --effective-batch 2048 --epochs "$EPOCHS")
+  TRAIN+=(--gpus 0)
+  unless_given --max-tokens 2048
+  unless_given --effective-batch 2048
+  unless_given --epochs "$EPOCHS"
   FAIRSEQ_OPTIONS=(--arch realformer_tiny --warmup-updates 400 --lr 2e-3)
+}
+
+# An option of the training script that stands after -- replaces ours.
+unless_given() { # flag, value
+  [[ " ${TRAINING_OPTIONS[*]-} " == *" $1 "* ]] || TRAIN+=("$@")
 }
 
 # Runs a command, or prints it if this is a dry run.

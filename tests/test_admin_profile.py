@@ -188,6 +188,35 @@ def test_resuming_takes_no_profile_and_keeps_omega(admin_trained, prepared, tmp_
         assert torch.equal(after[name], state["model"][name]), name
 
 
+@pytest.mark.parametrize("scaling", ["admin", "admin-analytic", "deepnorm"])
+def test_omega_that_a_checkpoint_lacks(trainer_with, trained, scaling, caplog):
+    """It is 1 and the log says so, or what it is at the start of a training from scratch."""
+    checkpoint, found = str(trained / "checkpoint_last.pt"), {}
+    caplog.set_level("INFO")
+    for choice in ("one", "initial"):
+        trainer = trainer_with("--sublayer-scaling", scaling, "--missing-omega", choice)
+        state = trainer._model.state_dict()
+        initial = {name: state[name].mean().item() for name in state if name.endswith(".omega")}
+        caplog.clear()
+        trainer.load_checkpoint(checkpoint, reset_optimizer=True)
+        state = trainer._model.state_dict()
+        found[choice] = {name: state[name].mean().item() for name in initial}
+        assert (f"{checkpoint} has no omega: it is 1" in caplog.text) == (choice == "one")
+    assert set(found["one"].values()) == {1}
+    if scaling == "admin":
+        assert len(set(found["initial"].values())) > len(initial) / 2
+        assert "ADMIN profile" in caplog.text
+    else:
+        assert found["initial"] == pytest.approx(initial)
+        assert 1 not in found["initial"].values()
+
+
+def test_omega_that_the_model_has_no_place_for(admin_trained, trainer_with):
+    trainer = trainer_with("--sublayer-scaling", "none")
+    with pytest.raises(SystemExit, match="--sublayer-scaling was admin, .*scripts/fold_admin.sh"):
+        trainer.load_checkpoint(str(admin_trained[0] / "checkpoint_last.pt"), reset_optimizer=True)
+
+
 def test_unbalanced_depths_train(prepared, tmp_path):
     """18-2: users of Transformer-Clinic saw such models diverge (its issue 9)."""
     layers = ["--encoder-layers", 18, "--decoder-layers", 2, "--lr", 2e-3]
@@ -195,3 +224,13 @@ def test_unbalanced_depths_train(prepared, tmp_path):
     found = list(losses(result.stderr + result.stdout).values())
     assert len(found) == 20 and max(found[-5:]) < min(found[:5])
     assert len(logged(result)) == 18 * 2 + 2 * 3
+
+
+def test_omega_of_a_profile_after_loading_is_that_of_the_optimizer(trainer_with, trained):
+    """In bfloat16, where the optimizer has a copy of each parameter in float32."""
+    options = ["--bf16", "--missing-omega", "initial"]
+    trainer = trainer_with(*options)
+    trainer.load_checkpoint(str(trained / "checkpoint_last.pt"), reset_optimizer=True)
+    expected = sum(p.float().sum() for p in trainer._model.parameters()).item()
+    copies = trainer.optimizer.fp32_params
+    assert sum(p.sum() for p in copies).item() == pytest.approx(expected, rel=1e-4)

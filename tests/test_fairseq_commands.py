@@ -121,6 +121,7 @@ def forced(checkpoints, data):
 
 
 SAMPLED = ("--nbest", 4, "--seed", 3, "--sampling")
+KEEP_NUMBERS = "{'encoder_layers_to_keep': [0], 'decoder_layers_to_keep': 1}"
 KEEP = "{'encoder_layers_to_keep': '0', 'decoder_layers_to_keep': '1'}"
 # Options of fairseq-generate whose scores are log-probabilities of the words.
 SEARCHES = {
@@ -154,6 +155,14 @@ def test_generate(name, checkpoints, data, forced):
     assert is_same(mean, vanilla) == (name == "layers to keep")  # one layer has none below it
     if name in SEARCHES:
         forced.check(mean)
+
+
+def test_layers_to_keep_may_be_text_or_numbers(checkpoints, data):
+    one, other = (
+        generate(data, checkpoints["mean"], "--model-overrides", overrides)
+        for overrides in (KEEP, KEEP_NUMBERS)
+    )
+    assert one == other
 
 
 def test_retained_dropout_is_on_and_repeatable(checkpoints, data):
@@ -278,10 +287,14 @@ def test_multilingual_translation(data, tmp_path):
             ("--arch", "multilingual_realformer", "--sublayer-scaling", "admin", *HEADS),
             "--sublayer-scaling admin cannot be used .* --sublayer-scaling admin-analytic can",
         ),
+        (
+            ("--arch", "multilingual_realformer", "--encoder-layers-to-keep", 1, *HEADS),
+            "--encoder-layers-to-keep cannot be used with --arch multilingual_realformer",
+        ),
     ],
 )
 def test_multilingual_refusals(arguments, message, data, tmp_path):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(SystemExit, match=message):
         train_pairs(data, tmp_path, *MULTI, *arguments)
 
 

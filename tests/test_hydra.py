@@ -78,6 +78,40 @@ def test_a_misspelt_option_of_the_model_is_named(key, message):
         build_model(cfg, TASK)
 
 
+@pytest.mark.parametrize(
+    "name, values",
+    [
+        ("encoder_layers_to_keep", ([0, 2], "0,2", "2,0", "[0, 2]")),
+        ("decoder_layers_to_keep", ([1], 1, "1")),
+        ("residual_chains", (["cross", "encoder"], "cross, encoder", "encoder,cross")),
+        ("adaptive_softmax_cutoff", ([5, 9], "5,9")),
+    ],
+)
+def test_lists_may_be_lists_or_text(name, values):
+    """As flags, overrides and YAML files have them; the model has the same parameters."""
+    models = []
+    for value in values:
+        cfg = OmegaConf.create({"_name": "realformer_tiny", name: value})
+        models.append(build_model(cfg, TASK))
+        assert models[-1].cfg.residual_chains == models[0].cfg.residual_chains
+    states = [{key: tuple(v.shape) for key, v in model.state_dict().items()} for model in models]
+    assert all(state == states[0] for state in states)
+
+
+@pytest.mark.parametrize(
+    "name, value, message",
+    [
+        ("encoder_layers_to_keep", [0, 3], "--encoder-layers-to-keep 0,3: the layers are 0 to 2"),
+        ("decoder_layers_to_keep", [1, 1], "--decoder-layers-to-keep: '1,1' names a layer twice"),
+        ("decoder_layers_to_keep", [-1], "'-1' is not a comma-separated list of layers"),
+        ("residual_chains", ["self"], "--residual-chains: 'self' is not"),
+    ],
+)
+def test_lists_that_cannot_be_are_named(name, value, message):
+    with pytest.raises(ValueError, match=message):
+        build_model(OmegaConf.create({"_name": "realformer_tiny", name: value}), TASK)
+
+
 def composed(name, *overrides):
     """The configuration that fairseq-hydra-train gets, with what fairseq adds."""
     GlobalHydra.instance().clear()

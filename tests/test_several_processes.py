@@ -45,11 +45,11 @@ def train_two(prepared, tmp_path):
     (tmp_path / "spy_on_ranks").mkdir()
     (tmp_path / "spy_on_ranks/__init__.py").write_text(SPY)
 
-    def train(stop_at):
+    def train(stop_at, *options):
         with socket.socket() as listening:
             listening.bind(("127.0.0.1", 0))
             port = listening.getsockname()[1]
-        line = ["fairseq-train", prepared / "data-bin", *TRAINING, *OPTIONS]
+        line = ["fairseq-train", prepared / "data-bin", *TRAINING, *OPTIONS, *options]
         line += ["--user-dir", tmp_path / "spy_on_ranks", "--save-dir", tmp_path / "checkpoints"]
         line += ["--ddp-backend", "legacy_ddp", "--distributed-backend", "gloo"]
         line += ["--distributed-no-spawn", "--distributed-world-size", 2]
@@ -95,3 +95,18 @@ def test_two_processes_stop_together_go_on_and_end_like_one(prepared, train_two,
     ]
     for name, value in states[0].items():
         torch.testing.assert_close(value, states[1][name], rtol=1e-3, atol=1e-5, msg=name)
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (("--restore-file", "no/such.pt"), "--restore-file no/such.pt: no such file"),
+        (("--update-freq", 0), "--update-freq 0: whole numbers above 0"),
+        (("--encoder-attention-heads", 5), "--encoder-attention-heads 5: does not divide"),
+    ],
+)
+def test_what_cannot_work_ends_all_and_the_first_says_why(train_two, tmp_path, options, words):
+    codes, log = train_two(0, *options)
+    assert codes == [1, 1] and "Traceback" not in log
+    assert log.splitlines()[-1].startswith("fairseq-train: ") and words in log.splitlines()[-1]
+    assert "fairseq-train: " not in (tmp_path / "log1").read_text()

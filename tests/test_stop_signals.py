@@ -12,11 +12,13 @@ import pytest
 import torch
 from conftest import PROJECT, TRAINING, run
 from fairseq import checkpoint_utils
+from fairseq.tasks.translation import TranslationTask
 from fairseq.trainer import Trainer
-from fairseq_mains import configuration
+from fairseq_mains import COMMON, configuration, train
 from training_results import assert_same_training, losses
 
-from realformer_fairseq.training import stop_signals
+from realformer_fairseq.models.model import RealFormerModel
+from realformer_fairseq.training import admin_profile, stop_signals
 from realformer_fairseq.training.stop_signals import SignalWatch
 from realformer_fairseq.training.trainer import RealFormerTrainer
 
@@ -186,3 +188,108 @@ def test_after_the_last_update_fairseq_ends_by_itself(
             trainer.train_step([])
         assert stop.value.code == 128 + signal.SIGUSR1
         assert saved == [(cfg.checkpoint, trainer, iterator, None)]
+
+
+@pytest.fixture
+def training(prepared, tmp_path, heard, caplog, capsys):
+    """Four updates of fairseq-train in this process: the exit code, the log, saved updates."""
+    folder = tmp_path / "checkpoints"
+
+    def training(*options):
+        line = [prepared / "data-bin", *COMMON, *TRAINING, "--save-dir", folder, "--max-update", 4]
+        line += ["--no-epoch-checkpoints", "--save-interval-updates", 2, *options]
+        with pytest.raises(SystemExit) as stop:
+            train(*line)
+        updates = None
+        if (folder / "checkpoint_last.pt").exists():
+            state = torch.load(folder / "checkpoint_last.pt", weights_only=True)
+            updates = state["optimizer_history"][-1]["num_updates"]
+        return stop.value.code, caplog.text + capsys.readouterr().err, updates
+
+    caplog.set_level("INFO")
+    return training
+
+
+@pytest.fixture
+def signals_in(monkeypatch):
+    """Send signals to this process just before a function runs for the n-th time."""
+
+    def signals_in(owner, name, *numbers, time=1):
+        function, calls = getattr(owner, name), []
+
+        def send_and_call(*args, **kwargs):
+            calls.append(1)
+            if len(calls) == time:
+                for number in numbers:
+                    os.kill(os.getpid(), number)
+            return function(*args, **kwargs)
+
+        monkeypatch.setattr(owner, name, send_and_call)
+
+    return signals_in
+
+
+USR1, TERM = signal.SIGUSR1, signal.SIGTERM
+ADMIN = ("--sublayer-scaling", "admin", "--disable-validation")
+
+
+@pytest.mark.parametrize("number", [USR1, TERM])
+@pytest.mark.parametrize(
+    "owner, name",
+    [
+        (TranslationTask, "load_dictionary"),
+        (RealFormerModel, "build_model"),
+        (Trainer, "load_checkpoint"),
+        (admin_profile, "profile"),
+        (Trainer, "get_train_iterator"),
+        (Trainer, "begin_epoch"),
+    ],
+)
+def test_before_the_first_update_it_ends_with_1_and_a_line(
+    training, signals_in, owner, name, number
+):
+    """A launcher often sends two. With 128 + SIGUSR1, our batch script would start it again."""
+    signals_in(owner, name, number, number)
+    code, log, updates = training(*ADMIN)
+    assert code == 1 and updates is None
+    assert f"{signal.Signals(number).name}: ended before a checkpoint could be saved" in log
+
+
+def test_during_a_validation_it_saves_at_once(training, signals_in):
+    signals_in(Trainer, "valid_step", USR1)
+    code, log, updates = training()
+    assert (code, updates) == (128 + USR1, 2) and "SIGUSR1: saved after 2 updates" in log
+
+
+def test_while_a_checkpoint_is_saved_it_saves_after_the_next_update(training, signals_in):
+    signals_in(Trainer, "save_checkpoint", USR1, TERM)
+    code, _, updates = training("--disable-validation")
+    assert (code, updates) == (128 + USR1, 3)
+
+
+def test_a_second_signal_does_not_change_how_it_ends(training, signals_in):
+    signals_in(Trainer, "train_step", USR1)
+    signals_in(Trainer, "save_checkpoint", TERM)
+    assert training("--disable-validation")[::2] == (128 + USR1, 1)
+
+
+def test_a_late_second_signal_ends_it_unsaved(training, signals_in, monkeypatch, tmp_path):
+    """While the checkpoint is being written, of which nothing is left then."""
+    monkeypatch.setattr(stop_signals, "SAME_SIGNAL", -1.0)
+    signals_in(Trainer, "train_step", USR1)
+    signals_in(torch, "save", USR1)
+    code, log, updates = training("--disable-validation")
+    assert code == 1 and updates is None and "ended before a checkpoint" in log
+    assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == [".training.lock"]
+
+
+@pytest.mark.parametrize("option", ["--no-save", "--no-last-checkpoints"])
+def test_where_nothing_is_saved_the_code_is_1(training, signals_in, option):
+    signals_in(Trainer, "train_step", USR1)
+    code, log, updates = training("--disable-validation", option)
+    assert (code, updates) == (1, None) and "not saved after 1 updates" in log
+
+
+def test_ctrl_c_ends_in_no_traceback(training, signals_in):
+    signals_in(Trainer, "load_checkpoint", signal.SIGINT)
+    assert training(*ADMIN)[::2] == (130, None)

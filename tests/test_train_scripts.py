@@ -7,17 +7,17 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
+import fairseq_mains
 import pytest
 import torch
 from conftest import PROJECT, TRAINING, fails, run
-from fairseq import options
-from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from recipe_scripts import ROWS, SCRIPTS, command
 from training_results import losses
 
-from realformer_fairseq.training.plan import plan, updates_an_epoch
+from realformer_fairseq.training.plan import checkpoints_kept, plan, updates_an_epoch
 from realformer_fairseq.training.save_dir_lock import lock_save_dir
 from realformer_runtime.command_line import UserError
 
@@ -125,6 +125,7 @@ def test_tokens_an_update_are_the_same_however_many_gpus(pair, row, gpus, nodes,
         (["--gpus", "2", "--cpu-processes", "2"], ["--cpu-processes", "--gpus 0"]),
         (["--arch", "realformer"], ["'--arch'", "after --"]),
         (["--gpus", "1", "--", "--update-freq", "4"], ["--update-freq", "--effective-batch"]),
+        (["--gpus", "1", "--gpus", "2"], ["--gpus is given twice"]),
         (["--gpus", "1", "--", "--save-dir=x"], ["--save-dir", "before --"]),
         (["--gpus", "1", "--", "--bf16"], ["--bf16", "--precision"]),
         (["--gpus", "1", "--", "--distributed-world-size", "2"], ["--distributed-world-size"]),
@@ -164,19 +165,19 @@ def test_what_is_not_the_recipe_is_said():
     options = ["--gpus", 1, "--effective-batch", 16000, "--epochs", 3, "--precision", "bf16"]
     options += ["--model", "admin", "--", "--lr", "1e-4", "--lr-scheduler=polynomial_decay"]
     words, result = command("en_fr", *options)
-    for said in ("16000 tokens an update", "3 epochs", "--lr-scheduler polynomial_decay"):
+    replaced = "16000 tokens an update", "3 epochs", "--lr-scheduler polynomial_decay", "--lr 1e-4"
+    for said in replaced:
         assert f"NOT THE RECIPE: {said} instead of" in result.stderr
     assert (value(words, "--update-freq"), value(words, "--max-epoch")) == ("2", "3")
     assert words[0] == "fairseq-train" and "--bf16" in words and "--fp16" not in words
     end = ["--total-num-update", "COUNTED_FROM_THE_DATA", *options[-3:]]
     assert words[-7:] == [*end, "--distributed-world-size", "1"]
     assert "--warmup-init-lr" not in words
+    assert result.stderr.count("NOT THE RECIPE") == 4
 
 
 def configuration(prepared, *further):
-    line = [str(word) for word in (prepared / "data-bin", *TRAINING, *further)]
-    args = options.parse_args_and_arch(options.get_training_parser(), line)
-    return convert_namespace_to_omegaconf(args)
+    return fairseq_mains.configuration(prepared / "data-bin", *TRAINING, *further)
 
 
 def test_updates_are_counted_as_fairseq_does(prepared, trained):
@@ -197,8 +198,26 @@ def test_updates_are_counted_as_fairseq_does(prepared, trained):
         cfg = configuration(prepared, "--max-epoch", 7, flag)
         cfg.common.tpu = cfg.common.bf16  # which is what fairseq itself makes of it
         assert plan(cfg) == found, flag
+    found = plan(configuration(prepared, "--max-epoch", 7, "--max-update", 5))
+    assert found["updates"] == 5
     with pytest.raises(UserError, match="--max-epoch"):
         plan(configuration(prepared))
+
+
+@pytest.mark.parametrize(
+    "options, kept",
+    [
+        ("", 3 + 8),
+        ("--keep-last-epochs 5", 3 + 6),
+        ("--no-epoch-checkpoints", 3),
+        ("--no-epoch-checkpoints --save-interval-updates 10", 3 + 4),
+        ("--no-epoch-checkpoints --save-interval-updates 10 --keep-interval-updates 2", 3 + 3),
+        ("--no-epoch-checkpoints --keep-best-checkpoints 4", 3 + 4),
+    ],
+)
+def test_the_disk_is_counted_with_what_the_options_keep(options, kept):
+    cfg = fairseq_mains.configuration("data", *TRAINING, "--max-epoch", 7, *options.split())
+    assert checkpoints_kept(cfg, updates=40) == kept
 
 
 @pytest.mark.parametrize(
@@ -271,6 +290,62 @@ def wait_for(condition, process=None, seconds=240):
         assert time.monotonic() < end and (process is None or process.poll() is None)
         time.sleep(0.2)
     return found
+
+
+def test_a_signal_before_the_training_ends_the_script_with_1(prepared, tmp_path):
+    """While updates are counted; with 128 + SIGUSR1 a batch system would start it for ever."""
+    batch = ["--effective-batch", 600]
+    command = [str(word) for word in train_command(prepared, tmp_path / "new", *batch)]
+    said = tmp_path / "said"
+    with said.open("w") as log:
+        process = subprocess.Popen(command, stderr=log, start_new_session=True)
+    try:
+        wait_for(lambda: "tokens an update = " in said.read_text(), process)
+        os.killpg(process.pid, signal.SIGUSR1)
+        assert process.wait(60) == 1, said.read_text()
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    message = said.read_text().splitlines()[-1]
+    assert message == "train_wmt14_en_fr.sh: SIGUSR1: ended before the training has started"
+    assert not (tmp_path / "new").exists()
+
+
+TORCHRUN = """
+import os, signal, sys
+from torch.distributed import run
+from torch.distributed.elastic.multiprocessing.api import SignalException
+import torchrun_launcher
+
+def main(arguments):
+    if os.environ["SAVES"] == "yes":
+        open(os.path.join(sys.argv[-1], "checkpoint_last.pt"), "w").close()
+    raise SignalException("stopped", signal.Signals(int(os.environ["NUMBER"])))
+
+run.main = main
+torchrun_launcher.run_main(torchrun_launcher.main)
+"""
+
+
+@pytest.mark.parametrize(
+    "number, saves, code",
+    [
+        (signal.SIGUSR1, "yes", 138),
+        (signal.SIGUSR1, "no", 1),
+        (signal.SIGTERM, "no", 1),
+        (signal.SIGINT, "no", 130),
+    ],
+)
+def test_the_launcher_ends_with_1_where_nothing_was_saved(tmp_path, number, saves, code):
+    (tmp_path / "launch.py").write_text(TORCHRUN)
+    environment = {**os.environ, "SAVES": saves, "NUMBER": str(int(number))}
+    environment["PYTHONPATH"] = os.pathsep.join([str(PROJECT), str(PROJECT / "scripts/lib")])
+    arguments = ["--standalone", "fairseq-train", "data", "--save-dir", tmp_path]
+    command = [sys.executable, tmp_path / "launch.py", *arguments]
+    result = run(*command, env=environment, check=False)
+    assert result.returncode == code
+    assert ("ended before a checkpoint could be saved" in result.stderr) == (code == 1)
 
 
 SRUN = """#!/bin/sh

@@ -87,7 +87,8 @@ def test_options_reach_the_model(parser):
 def test_everything_that_the_transformer_takes_is_taken(parser):
     ours = vars(parser("--arch", "realformer")).keys()
     theirs = vars(parser("--arch", "transformer")).keys()
-    own = {"residual_attention", "residual_chains", "sublayer_scaling", "admin_profile_tokens"}
+    own = {"residual_attention", "residual_chains", "sublayer_scaling"}
+    own |= {"admin_profile_tokens", "missing_omega"}
     assert ours == theirs | own and not theirs & own
 
 
@@ -112,13 +113,17 @@ def test_architectures_are_listed_where_one_is_not_known(parser, capsys):
         ("--residual-chains", "encoder,self", ("'encoder,self'", "encoder, decoder, cross")),
         ("--residual-chains", "", ("''", "--residual-attention none")),
         ("--sublayer-scaling", "post-ln", ("none", "admin", "admin-analytic", "deepnorm")),
+        ("--missing-omega", "2", ("one", "initial")),
+        ("--encoder-layers-to-keep", "a", ("'a'", "comma-separated list of layers")),
+        ("--decoder-layers-to-keep", "1,1", ("'1,1'", "names a layer twice")),
+        ("--decoder-layers-to-keep", "-1", ("'-1'", "comma-separated list of layers")),
         ("--admin-profile-tokens", "0", ("'0'", "whole number above 0")),
         ("--admin-profile-tokens", "1e3", ("'1e3'", "whole number above 0")),
     ],
 )
 def test_bad_values_name_flag_value_and_choices(parser, capsys, flag, value, accepted):
     with pytest.raises(SystemExit) as exit:
-        parser("--arch", "realformer", flag, value)
+        parser("--arch", "realformer", f"{flag}={value}")
     assert exit.value.code == 2
     message = capsys.readouterr().err.splitlines()[-1]
     assert flag in message and value in message

@@ -25,6 +25,24 @@ def updates_an_epoch(batches: int, gpus: int, update_freq: int) -> int:
     return math.ceil(math.ceil(batches / gpus) / update_freq)
 
 
+def checkpoints_kept(cfg, updates: int) -> int:
+    """How many checkpoints there are at most, one that is being written included.
+
+    Args:
+        cfg: fairseq's configuration
+        updates: of the whole training
+    """
+    checkpoint, epochs = cfg.checkpoint, cfg.optimization.max_epoch
+    kept = 3  # the last, the best, and the one that is being written
+    if not checkpoint.no_epoch_checkpoints:  # one more is there before the oldest goes
+        kept += 1 + (checkpoint.keep_last_epochs if checkpoint.keep_last_epochs > 0 else epochs)
+    if checkpoint.save_interval_updates > 0:
+        every = updates // checkpoint.save_interval_updates
+        most = checkpoint.keep_interval_updates
+        kept += min(every, most + 1) if most > 0 else every
+    return kept + max(checkpoint.keep_best_checkpoints, 0)
+
+
 def plan(cfg) -> Dict[str, int]:
     """Figures of a training by name; ``checkpoint_bytes`` include the state of Adam or RAdam.
 
@@ -49,9 +67,12 @@ def plan(cfg) -> Dict[str, int]:
     batches = len(trainer.get_train_iterator(epoch=1).frozen_batches)
     epoch = updates_an_epoch(batches, gpus, cfg.optimization.update_freq[0])
     parameters = sum(parameter.numel() for parameter in model.parameters())
+    updates = epoch * cfg.optimization.max_epoch
+    updates = min(updates, cfg.optimization.max_update or updates)
     return {
         "updates_an_epoch": epoch,
-        "updates": epoch * cfg.optimization.max_epoch,
+        "updates": updates,
+        "checkpoints": checkpoints_kept(cfg, updates),
         "parameters": parameters,
         "checkpoint_bytes": parameters * BYTES_A_PARAMETER,
     }

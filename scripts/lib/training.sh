@@ -9,7 +9,7 @@ KEEP_EPOCHS=25 # what RealFormer averages; the baselines need 10 of them
 SOURCE_LANG=en ROW=6-6 SAVE_DIR="" # empty: after the row and the model
 MODEL=realformer GPUS="" PROCESSES=1 MAX_TOKENS="" NODES=1 NODE_RANK=0
 MASTER_ADDR_GIVEN="" MASTER_PORT_GIVEN=29500
-PRECISION=auto DRY_RUN=false OWN_BATCH="" OWN_EPOCHS="" EXTRA=()
+PRECISION=auto DRY_RUN=false OWN_BATCH="" OWN_EPOCHS="" EXTRA=() GIVEN_FLAGS=" "
 
 training_help() {
   help_text
@@ -90,6 +90,8 @@ training_options() {
       --) shift; EXTRA=("$@"); return ;;
     esac
     need_value "$1" $# "${2-}"
+    [[ "$GIVEN_FLAGS" != *" $1 "* ]] || die "$1 is given twice"
+    GIVEN_FLAGS+="$1 "
     case "$1" in
       --row) ROW="$2" ;;
       --model) MODEL="$2" ;;

@@ -34,11 +34,26 @@ take_own_schedule() {
   fi
 }
 
+# Says which of the recipe's values stand otherwise after --, where fairseq takes the last.
+say_what_replaces_the_recipe() {
+  local number place word value
+  for ((number = 0; number < ${#EXTRA[@]}; number++)); do
+    word="${EXTRA[number]}" value="${EXTRA[number + 1]-}"
+    [[ "$word" != --*=* ]] || { value="${word#*=}" && word="${word%%=*}"; }
+    for ((place = 0; place < ${#TRAIN[@]} - 1; place++)); do
+      [[ "$word" == --* && "${TRAIN[place]}" == "$word" && "${TRAIN[place + 1]}" != --* ]] || continue
+      [[ "${TRAIN[place + 1]}" == "$value" ]] ||
+        say "NOT THE RECIPE: $word $value instead of ${TRAIN[place + 1]}"
+    done
+  done
+}
+
 # Counts updates, parameters and disk, says so, and completes TRAIN with what stands after --.
 plan_training() {
   say "$PAIR $ROW $MODEL: $EFFECTIVE_BATCH tokens an update = $WORLD $DEVICE x $MAX_TOKENS tokens" \
     "x --update-freq $UPDATE_FREQ; $EPOCHS epochs, $PRECISION"
   local updates=COUNTED_FROM_THE_DATA decay=()
+  say_what_replaces_the_recipe
   [[ "${SCHEDULE[1]}" != polynomial_decay ]] || decay=(--total-num-update)
   if [[ -f "$DATA/dict.$TARGET_LANG.txt" ]]; then
     # Any length of the decay will do for counting.
@@ -55,11 +70,9 @@ planned() { # name; prints a figure of PLAN
   awk -v name="$1" '$1 == name { print $2 }' <<<"$PLAN"
 }
 
-# The last epochs and the next one, checkpoint_last.pt, checkpoint_best.pt, and one that is being
-# written.
 say_disk() {
-  local files=$((KEEP_EPOCHS + 4)) there=0 bytes free folder="$SAVE_DIR"
-  bytes="$(planned checkpoint_bytes)"
+  local files there=0 bytes free folder="$SAVE_DIR"
+  files="$(planned checkpoints)" bytes="$(planned checkpoint_bytes)"
   while [[ ! -d "$folder" ]]; do
     folder="$(dirname "$folder")"
   done
