@@ -22,15 +22,15 @@
 # best of a directory); the optimizer's state is left out. It can be given to fairseq-generate, and to
 # fairseq-train with --restore-file FILE --reset-optimizer.
 #
-# A checkpoint's EMA weights are beside its model, and fairseq-generate and translate.sh do not look at
-# them. With --ema the result has the mean of them as its model and as its EMA, so that --store-ema and
-# --ema-seed-model can start from it. Without --ema it has no EMA, without which fairseq's --store-ema
-# starts from no file.
+# A checkpoint's EMA weights are beside its model, where fairseq-generate and translate.sh do not
+# look. With --ema the result has the mean of them as its model and as its EMA, so that --store-ema
+# and --ema-seed-model can start from it. Without --ema it has no EMA, and fairseq's --store-ema
+# starts from no such file.
 #
 # These are named, and nothing is written: a missing epoch between those asked for; a parameter that
-# is not in all files or has another shape; NaN or infinity in a parameter; a model of another residual
-# attention, number of heads, activation or language; several models from fold_admin.sh; a truncated
-# file. Nothing in a file is run. Memory is needed for one model, disk for the result;
+# is not in all files or has another shape; NaN or infinity in a parameter; a model of another
+# residual attention, number of heads, activation or language; several models from fold_admin.sh; a
+# truncated file. Nothing in a file is run. Memory is needed for one model, disk for the result;
 # benchmarks/averaging.py measures both.
 #
 # Example: average the last 5 epochs up to epoch 50, that is 46 to 50
