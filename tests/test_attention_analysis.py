@@ -230,7 +230,8 @@ def test_transformer_of_fairseq_is_measured_like_ours(options, tmp_path):
         model = state["cfg"]["model"]
         model.arch, model._name, model.residual_attention = arch, arch, "none"
         torch.save(state, tmp_path / "model.pt")
-        arguments = [*options, "--checkpoint", tmp_path / "model.pt", "--no-pictures"]
+        arguments = [*options, "--no-pictures"]
+        arguments[1] = tmp_path / "model.pt"
         assert error_of(attention_analysis, *arguments, "--out", tmp_path / arch) is None
         tables.append(read_table(tmp_path / arch / "attention.csv"))
     ours, theirs = tables
@@ -295,7 +296,9 @@ def test_mistakes_get_one_line(extra, words, options, tmp_path, monkeypatch):
     for lang in ("en", "fr"):
         (tmp_path / f"small/dict.{lang}.txt").write_text("cat 1\n")
     monkeypatch.chdir(tmp_path)
-    error = error_of(attention_analysis, *options, "--out", "out", *extra)
+    given = [word for word in ("--checkpoint", "--data") if word not in extra]
+    given = [word for name in given for word in options[options.index(name) :][:2]]
+    error = error_of(attention_analysis, *given, "--cpu", "--out", "out", *extra)
     assert error.startswith("analyze_attention.sh: ") and "\n" not in error
     assert all(word in error for word in words), error
     assert not (tmp_path / "out").exists() or not list((tmp_path / "out").iterdir())
