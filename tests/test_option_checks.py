@@ -79,6 +79,7 @@ def refusal(data, trained, tmp_path, capsys):
         # Checkpoints.
         ("--restore-file no/such.pt", "--restore-file no/such.pt: no such file"),
         ("--finetune-from-model no/such.pt", "--finetune-from-model no/such.pt: no such file"),
+        ("--continue-once no/such.pt", "--continue-once no/such.pt: no such file"),
         ("--finetune-from-model LAST --restore-file LAST", "cannot be used together"),
         ("--finetune-from-model LAST --reset-meters", "--reset-meters goes without saying"),
         ("--restore-file LAST --optimizer radam", "--optimizer was adam, is radam now"),

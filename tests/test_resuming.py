@@ -116,6 +116,22 @@ def test_a_fine_tuning_may_change_what_is_done_with_the_parameters(load):
     assert "encoder.layers.0.fc1.weight has shape [64, 32], [32, 32] now" in message
 
 
+def test_parameters_that_only_some_versions_of_fairseq_have_are_no_difference(load, folder):
+    state = torch.load(folder / "checkpoint_last.pt", weights_only=True)
+    for side in ("encoder", "decoder"):
+        state["model"][f"{side}.embed_positions._float_tensor"] = torch.zeros(1)
+        state["model"].pop(f"{side}.version", None)
+    state["model"]["encoder.layers.0.in_proj_weight"] = torch.zeros(96, 32)
+    torch.save(state, folder / "checkpoint_last.pt")
+    assert load(reset_optimizer=True)["train_iterator"]
+    state["model"]["encoder.layers.0.fc3.weight"] = torch.zeros(1)
+    del state["model"]["decoder.layers.1.fc1.weight"]
+    torch.save(state, folder / "checkpoint_last.pt")
+    message = load(reset_optimizer=True)
+    assert "it lacks decoder.layers.1.fc1.weight" in message
+    assert "its encoder.layers.0.fc3.weight has no place" in message
+
+
 def test_both_sizes_of_unequal_dictionaries_are_named(load, prepared, tmp_path):
     data = tmp_path / "other data"
     shutil.copytree(prepared / "data-bin", data)

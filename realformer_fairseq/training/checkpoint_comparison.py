@@ -9,6 +9,7 @@ from realformer_checkpoints.reading import stored_option
 from realformer_runtime.command_line import flag
 
 from ..models.config import own_options
+from ..modules.encoder_layer import FAST_PATH_PARAMETERS
 
 # Values of our options that describe fairseq's Transformer, whose checkpoints lack them.
 OF_TRANSFORMER = {own.name: own.metadata["transformer"] or None for own in own_options()}
@@ -41,6 +42,9 @@ STATEFUL = (
     *(("common", f"memory_efficient_{name}") for name in ("fp16", "bf16")),
     ("optimization", "use_bmuf"),
 )
+# What the modules themselves drop or fill in, last parts of names: fairseq's versions differ.
+DROPPED = ("_float_tensor", "version", "weights", *FAST_PATH_PARAMETERS)
+OPTIONAL = ("omega", *DROPPED)
 SHAPES_NAMED = 3  # in a message
 
 
@@ -126,13 +130,17 @@ def differing_names(stored: Dict[str, Tensor], model: nn.Module) -> List[str]:
     stored = dict(stored)
     model.upgrade_state_dict(stored)
     own = model.state_dict()
-    missing = [name for name in own if name not in stored and not name.endswith(".omega")]
-    surplus = [name for name in stored if name not in own]
+    missing = [name for name in own if name not in stored and last_part(name) not in OPTIONAL]
+    surplus = [name for name in stored if name not in own and last_part(name) not in DROPPED]
     phrases = [f"it lacks {name}" for name in missing[:1]]
     phrases += [f"its {name} has no place" for name in surplus[:1]]
     if any(name.endswith(".omega") for name in surplus):
         phrases.append("scripts/fold_admin.sh takes omega out of a checkpoint")
     return phrases
+
+
+def last_part(name: str) -> str:
+    return name.rpartition(".")[2]
 
 
 def lacks_omega(stored: Dict[str, Tensor], model: nn.Module) -> bool:

@@ -18,6 +18,7 @@ from realformer_runtime.command_line import UserError, flag
 
 from .validation_checks import CRITERIONS, check_bleu, check_data, check_metric, name_of, warn_once
 
+ASYNCHRONOUS = "write_checkpoints_asynchronously"
 # Criterions of fairseq that translations have no numbers for.
 OTHER_TASKS = tuple(
     """ctc fastspeech2 hubert latency_augmented_label_smoothed_cross_entropy legacy_masked_lm_loss
@@ -59,14 +60,14 @@ def check_options(cfg: Any) -> None:
         check_bleu(cfg.task)
         check_metric(cfg)
     else:
-        for name, value in (("patience", -1), ("keep_best_checkpoints", -1)):
-            if cfg.checkpoint[name] != value:
+        for name in ("patience", "keep_best_checkpoints"):
+            if cfg.checkpoint[name] > 0:
                 warn_once(f"{flag(name)} has no effect with --disable-validation")
 
 
 def hardware(cfg: Any) -> Iterator[Tuple[bool, str]]:
     """Pairs of a condition and the message that it leads to."""
-    common = cfg.common
+    common, several = cfg.common, cfg.distributed_training
     on_cpu = common.cpu or not torch.cuda.is_available()
     yield (
         common.fp16 and not common.memory_efficient_fp16 and on_cpu,
@@ -75,20 +76,11 @@ def hardware(cfg: Any) -> Iterator[Tuple[bool, str]]:
     yield (common.fp16 and common.amp, "--fp16 and --amp cannot be used together")
     for asked, option, package in (
         (common.tpu, "--tpu", "torch_xla"),
-        (
-            cfg.checkpoint.write_checkpoints_asynchronously,
-            "--write-checkpoints-asynchronously",
-            "iopath",
-        ),
-        (
-            cfg.distributed_training.ddp_backend == "fully_sharded",
-            "--ddp-backend fully_sharded",
-            "fairscale",
-        ),
+        (cfg.checkpoint[ASYNCHRONOUS], flag(ASYNCHRONOUS), "iopath"),
+        (several.ddp_backend == "fully_sharded", "--ddp-backend fully_sharded", "fairscale"),
     ):
         missing = asked and importlib.util.find_spec(package) is None
         yield (missing, f"{option} needs the package {package}, which is not installed")
-    several = cfg.distributed_training
     alone = several.distributed_init_method is None and several.distributed_port <= 0
     processes, gpus = several.distributed_world_size, torch.cuda.device_count()
     yield (
@@ -136,13 +128,10 @@ def training(cfg: Any) -> Iterator[Tuple[bool, str]]:
         min(frequencies, default=0) < 1,
         f"--update-freq {','.join(map(str, frequencies))}: whole numbers above 0 are needed",
     )
-    betas = literal(getattr(cfg.optimizer, "adam_betas", (0, 0)))
-    in_range = isinstance(betas, (list, tuple)) and len(betas) == 2
-    in_range = in_range and all(isinstance(b, (int, float)) and 0 <= b < 1 for b in betas)
+    betas = getattr(cfg.optimizer, "adam_betas", (0, 0))
     yield (
-        not in_range,
-        f"--adam-betas {getattr(cfg.optimizer, 'adam_betas', '')}: two numbers from 0 to 1 are "
-        "needed, such as (0.9,0.98)",
+        not are_betas(literal(betas)),
+        f"--adam-betas {betas}: two numbers from 0 to 1 are needed, such as (0.9,0.98)",
     )
     yield (
         name_of(cfg.lr_scheduler) == "inverse_sqrt" and cfg.lr_scheduler.warmup_updates < 1,
@@ -156,6 +145,12 @@ def training(cfg: Any) -> Iterator[Tuple[bool, str]]:
         not (cfg.dataset.max_tokens or cfg.dataset.batch_size),
         "--max-tokens or --batch-size is needed, above 0",
     )
+
+
+def are_betas(values: Any) -> bool:
+    """Whether values are coefficients of Adam."""
+    is_pair = isinstance(values, (list, tuple)) and len(values) == 2
+    return is_pair and all(isinstance(beta, (int, float)) and 0 <= beta < 1 for beta in values)
 
 
 def literal(value: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any, Dict
 from fairseq.file_io import PathManager
 from fairseq.trainer import Trainer
 
-from realformer_runtime.command_line import UserError
+from realformer_runtime.command_line import UserError, flag
 
 from .resuming import decided_by_first_rank
 
@@ -50,8 +50,9 @@ def changed_settings(cfg: Any, trainer: Trainer) -> Dict[str, Any]:
     last = os.path.join(cfg.save_dir, LAST.replace(".pt", f"{suffix}.pt"))
     is_first_start = not PathManager.exists(last)
     if cfg.restore_file == LAST:
-        if is_first_start and cfg.finetune_from_model is not None:
-            need_file("--finetune-from-model", cfg.finetune_from_model, cfg.save_dir)
+        for name in ("continue_once", "finetune_from_model") if is_first_start else ():
+            if getattr(cfg, name, None) is not None:
+                need_file(flag(name), getattr(cfg, name), cfg.save_dir)
         return {}
     restored = cfg.restore_file.replace(".pt", f"{suffix}.pt")
     if os.path.realpath(restored) == os.path.realpath(last):
@@ -62,10 +63,10 @@ def changed_settings(cfg: Any, trainer: Trainer) -> Dict[str, Any]:
     return {"restore_file": LAST, **dict.fromkeys(RESETS, False)}
 
 
-def need_file(flag: str, path: str, save_dir: str) -> None:
+def need_file(option: str, path: str, save_dir: str) -> None:
     """Refuse a file that is not there."""
     if PathManager.isfile(path):
         return
     inside = os.path.join(save_dir, path)
     meant = f" (is {inside} meant?)" if os.path.isfile(inside) else ""
-    raise UserError(f"{flag} {path}: no such file{meant}")
+    raise UserError(f"{option} {path}: no such file{meant}")

@@ -43,10 +43,14 @@ logger = logging.getLogger(__name__)
 
 
 def set_handlers(handler: Any) -> Dict[int, Any]:
-    """Set the handler of ``SIGNALS`` in the main thread, and return those before, by signal."""
+    """Set the handler of ``SIGNALS`` in the main thread, and return those before, by signal.
+
+    A handler that Python has not set cannot be restored, and is left out.
+    """
     if threading.current_thread() is not threading.main_thread():
         return {}
-    return {number: signal.signal(number, handler) for number in SIGNALS}
+    before = {number: signal.signal(number, handler) for number in SIGNALS}
+    return {number: former for number, former in before.items() if former is not None}
 
 
 def end_unsaved(number: int, frame) -> None:
@@ -146,17 +150,13 @@ def forward_to_spawned(call_main: Callable[..., Any]) -> Callable[..., Any]:
         several = distributed.distributed_world_size > 1 and not distributed.distributed_no_spawn
         if not is_trained_by_us(getattr(cfg.model, "_name", None)):
             return call_main(cfg, main, **kwargs)
-        if not several:
-            with signals_given_back():
+        with signals_given_back():
+            forwarder = SignalWatch(forward=True) if several else None
+            try:
                 return call_main(cfg, main, **kwargs)
-        forwarder = SignalWatch(forward=True)
-        try:
-            return call_main(cfg, main, **kwargs)
-        except torch.multiprocessing.ProcessExitedException as first:
-            if first.exit_code < 0 and not forwarder.received:
-                raise
-            sys.exit(max(first.exit_code, NOTHING_SAVED))  # which has said why
-        finally:
-            forwarder.end()
+            except torch.multiprocessing.ProcessExitedException as first:
+                if first.exit_code < 0 and not (forwarder and forwarder.received):
+                    raise
+                sys.exit(max(first.exit_code, NOTHING_SAVED))  # that process has said why
 
     return call_and_forward

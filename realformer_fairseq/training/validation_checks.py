@@ -63,8 +63,9 @@ def check_bleu(task: Any) -> None:
     if not getattr(task, "eval_bleu", False):
         return
     for name in ("eval_bleu_args", "eval_bleu_detok_args"):
-        if not isinstance(json_or_none(task[name]), dict):
-            raise UserError(f"{flag(name)} '{task[name]}': JSON in braces is needed, such as {{}}")
+        text = getattr(task, name)
+        if not isinstance(json_or_none(text), dict):
+            raise UserError(f"{flag(name)} '{text}': JSON in braces is needed, such as {{}}")
     detokenizer, tokenizers = task.eval_bleu_detok, ", ".join(encoders.TOKENIZER_REGISTRY)
     if detokenizer not in encoders.TOKENIZER_REGISTRY:
         raise UserError(f"--eval-bleu-detok {detokenizer}: choose one of {tokenizers}")
