@@ -32,6 +32,17 @@ def fine_tune(prepared, trained, tmp_path, caplog):
     return fine_tune
 
 
+def test_less_than_an_update_that_is_left_of_an_epoch_is_left_out(fine_tune):
+    """After a change of --update-freq or of the number of GPUs."""
+    fine_tune(3, *ALL_RESETS)
+    assert list(losses(fine_tune(4, "--update-freq", 1000))) == [4]
+
+
+def test_a_training_that_is_no_longer_finite_ends_in_one_line(fine_tune):
+    with pytest.raises(SystemExit, match="after [0-9]+ updates: gradients are Nan/Inf .see crash"):
+        fine_tune(8, "--reset-optimizer", "--lr", 1e30)
+
+
 @pytest.mark.parametrize("resets", [("--reset-optimizer",), ALL_RESETS], ids=" ".join)
 def test_a_requeued_fine_tuning_equals_an_uninterrupted_one(fine_tune, tmp_path, resets):
     fine_tune(6, *resets, folder=tmp_path / "whole")

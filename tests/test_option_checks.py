@@ -39,6 +39,10 @@ def refusal(data, trained, tmp_path, capsys):
         ("--best-checkpoint-metric accuracy", "accuracy needs --report-accuracy"),
         ("--best-checkpoint-metric lose", "lose: validation computes loss, nll_loss, ppl"),
         ("--eval-bleu --eval-bleu-args {beam:4}", "--eval-bleu-args '{beam:4}': JSON"),
+        ('--eval-bleu --eval-bleu-args {"beem":4}', "beem is no option (is beam meant?)"),
+        ('--eval-bleu --eval-bleu-args {"beam":"x"}', "beam is a number"),
+        ('--eval-bleu --eval-bleu-args {"beam":0}', "beam is 1 or more"),
+        ("--eval-bleu --eval-bleu-remove-bpe b", "--eval-bleu-remove-bpe b: Unknown"),
         ("--eval-bleu --eval-bleu-args 5", "--eval-bleu-args '5': JSON"),
         ("--eval-bleu --eval-bleu-detok-args {", "--eval-bleu-detok-args '{': JSON"),
         ("--eval-bleu --eval-bleu-detok mosis", "--eval-bleu-detok mosis: choose one of moses"),
@@ -71,6 +75,16 @@ def refusal(data, trained, tmp_path, capsys):
         ("--optimizer-overrides {lr:1}", "--optimizer-overrides {lr:1}: no dictionary"),
         ("--lr-scheduler polynomial_decay", "polynomial_decay needs --total-num-update"),
         # The model.
+        ("--dropout 1.5", "--dropout 1.5: 0 to 1 is accepted"),
+        ("--lr -1", "--lr -1.0: 0 or more is accepted"),
+        ("--lr 1e-3,1e-4", "--lr-scheduler inverse_sqrt: Cannot use a fixed learning rate"),
+        ("--encoder-attention-heads 0", "--encoder-attention-heads 0: 1 or more"),
+        ("--distributed-world-size 0", "--distributed-world-size 0: 1 or more"),
+        ("--log-interval 0", "--log-interval 0: 1 or more"),
+        ("--seed -1", "--seed -1: 0 to 4294967295"),
+        ("--decoder-output-dim 16", "--decoder-output-dim 16: embeddings that are shared"),
+        ("--adaptive-softmax-cutoff 9", "need one another"),
+        ("--fp16 --bf16", "Cannot combine --fp16"),
         ("--encoder-attention-heads 5", "--encoder-attention-heads 5: does not divide"),
         ("--decoder-embed-dim 64", "--share-all-embeddings requires --encoder-embed-dim"),
         ("--encoder-embed-path no/such", "no/such: No such file"),
@@ -106,6 +120,21 @@ def test_folders_of_data_that_cannot_be_read(refusal, tmp_path):
     assert "no/such: no such folder" in refusal(data="no/such")
     assert "a colon separates several folders" in refusal(data=tmp_path / "a:b")
     assert "the folder of data 'a${b}'" in refusal(data="a${b}")
+
+
+@pytest.mark.parametrize(
+    "name, content, words",
+    [
+        ("train.en-fr.en.bin", b"", "train.en-fr.en.bin: damaged, 0 bytes instead of"),
+        ("train.en-fr.fr.idx", b"half", "train.en-fr.fr.bin and .idx: not there, or damaged"),
+        ("dict.en.txt", b"word\n", "dict.en.txt: no dictionary of fairseq: Incorrect"),
+        ("dict.fr.txt", b"word 1\n", "words that are not among the 5 of its dictionary"),
+    ],
+)
+def test_files_of_data_that_are_damaged(refusal, data, tmp_path, name, content, words):
+    shutil.copytree(data, tmp_path / "data")
+    (tmp_path / "data" / name).write_bytes(content)
+    assert words in refusal(data=tmp_path / "data")
 
 
 @pytest.mark.skipif(np.__version__ < "2", reason="fairseq's buckets work")

@@ -4,12 +4,13 @@ fairseq 5060: published ones often have no more than a model and its options.
 """
 
 import argparse
+import re
 
 import pytest
 import torch
 from commands import outcome
 from conftest import TRAINING
-from fairseq_mains import generate
+from fairseq_mains import COMMON, generate, train
 from hubs import from_pretrained, randomize
 from models import arguments, with_trained_omega
 
@@ -106,6 +107,15 @@ def test_a_model_with_its_options_is_enough(form, whole, prepared, tmp_path):
     )
     assert one == other != words
     assert generate(prepared / "data-bin", path) == generate(prepared / "data-bin", whole)
+
+
+@pytest.mark.parametrize("form", ["args as a dictionary", "DataParallel"])
+def test_a_training_that_starts_from_one_says_so_too(form, whole, prepared, tmp_path):
+    path, (make, reason) = tmp_path / "published.pt", REFUSED[form]
+    torch.save(make(torch.load(whole)), path)
+    line = [prepared / "data-bin", *COMMON, *TRAINING, "--disable-validation"]
+    with pytest.raises(SystemExit, match=re.escape(reason)):
+        train(*line, "--save-dir", tmp_path / "new", "--finetune-from-model", path)
 
 
 @pytest.mark.parametrize("form", REFUSED)

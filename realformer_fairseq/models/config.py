@@ -125,6 +125,12 @@ class RealFormerConfig(TransformerConfig):
                     f"--{stack}-attention-heads {stack_cfg.attention_heads}: does not divide "
                     f"--{stack}-embed-dim {stack_cfg.embed_dim}"
                 )
+        decoder, shared = self.decoder, self.share_decoder_input_output_embed
+        if decoder.output_dim != decoder.embed_dim and (shared or self.share_all_embeddings):
+            raise RefusedOption(
+                f"--decoder-output-dim {decoder.output_dim}: embeddings that are shared with the "
+                f"output have --decoder-embed-dim {decoder.embed_dim}"
+            )
         if self.base_layers:
             raise RefusedOption(
                 f"--base-layers {self.base_layers} cannot be used with a realformer model: "

@@ -27,7 +27,7 @@ def errors_in_one_line(cfg: Any) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         sys.exit(130)
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
         message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
     except UserError as error:
         message = str(error)
@@ -57,12 +57,12 @@ def as_a_command_line(parse: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(parse)
     def parse_checked(*args, **kwargs):
-        parsed = parse_with_bf16(*args, **kwargs)
-        namespace = parsed[0] if isinstance(parsed, tuple) else parsed
         try:
+            parsed = parse_with_bf16(*args, **kwargs)
+            namespace = parsed[0] if isinstance(parsed, tuple) else parsed
             if is_trained_by_us(getattr(namespace, "arch", None)):
                 check_arguments(namespace)
-        except UserError as error:
+        except (UserError, ValueError) as error:  # fairseq's of --fp16 with --bf16
             print(f"fairseq-train: {printable(str(error))}", file=sys.stderr)
             sys.exit(1)
         return parsed

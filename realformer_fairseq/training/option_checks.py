@@ -8,7 +8,7 @@ import ast
 import importlib.util
 import os
 import re
-from typing import Any, Iterator, Tuple
+from typing import Any, Iterable, Iterator, Tuple
 
 import numpy as np
 import torch
@@ -16,7 +16,9 @@ from omegaconf import OmegaConf
 
 from realformer_runtime.command_line import UserError, flag
 
-from .validation_checks import CRITERIONS, check_bleu, check_data, check_metric, name_of, warn_once
+from .data_checks import check_data
+from .option_ranges import check_ranges
+from .validation_checks import CRITERIONS, check_bleu, check_metric, name_of, warn_once
 
 ASYNCHRONOUS = "write_checkpoints_asynchronously"
 # Criterions of fairseq that translations have no numbers for.
@@ -44,6 +46,8 @@ def check_arguments(arguments: argparse.Namespace) -> None:
             )
     if arguments.lr_scheduler == "polynomial_decay" and arguments.total_num_update is None:
         raise UserError("--lr-scheduler polynomial_decay needs --total-num-update")
+    if arguments.profile and not torch.cuda.is_available():
+        raise UserError("--profile needs a GPU")
 
 
 def check_options(cfg: Any) -> None:
@@ -52,10 +56,15 @@ def check_options(cfg: Any) -> None:
     Raises:
         UserError: naming the flag
     """
-    for refused, message in (*hardware(cfg), *restoring(cfg), *training(cfg)):
-        if refused:
-            raise UserError(message)
-    check_data(cfg)
+    refuse_first(hardware(cfg))
+    check_settings(cfg)
+
+
+def check_settings(cfg: Any) -> None:
+    """Check everything but what depends on the machine, of :func:`check_options`."""
+    refuse_first([*restoring(cfg), *training(cfg)])
+    check_ranges(cfg)
+    check_data(cfg, name_of(cfg.task))
     if not cfg.dataset.disable_validation:
         check_bleu(cfg.task)
         check_metric(cfg)
@@ -63,6 +72,12 @@ def check_options(cfg: Any) -> None:
         for name in ("patience", "keep_best_checkpoints"):
             if cfg.checkpoint[name] > 0:
                 warn_once(f"{flag(name)} has no effect with --disable-validation")
+
+
+def refuse_first(checks: Iterable[Tuple[bool, str]]) -> None:
+    for refused, message in checks:
+        if refused:
+            raise UserError(message)
 
 
 def hardware(cfg: Any) -> Iterator[Tuple[bool, str]]:
@@ -73,14 +88,20 @@ def hardware(cfg: Any) -> Iterator[Tuple[bool, str]]:
         common.fp16 and not common.memory_efficient_fp16 and on_cpu,
         "--fp16 needs a GPU; on a CPU choose --bf16, or leave it out",
     )
+    yield (common.fp16 and common.bf16, "--fp16 and --bf16 cannot be used together")
     yield (common.fp16 and common.amp, "--fp16 and --amp cannot be used together")
     for asked, option, package in (
         (common.tpu, "--tpu", "torch_xla"),
         (cfg.checkpoint[ASYNCHRONOUS], flag(ASYNCHRONOUS), "iopath"),
+        (several.zero_sharding != "none", "--zero-sharding", "fairscale"),
         (several.ddp_backend == "fully_sharded", "--ddp-backend fully_sharded", "fairscale"),
     ):
         missing = asked and importlib.util.find_spec(package) is None
         yield (missing, f"{option} needs the package {package}, which is not installed")
+    yield (
+        several.cpu_offload and several.ddp_backend != "fully_sharded",
+        "--cpu-offload needs --ddp-backend fully_sharded",
+    )
     alone = several.distributed_init_method is None and several.distributed_port <= 0
     processes, gpus = several.distributed_world_size, torch.cuda.device_count()
     yield (
@@ -98,6 +119,7 @@ def restoring(cfg: Any) -> Iterator[Tuple[bool, str]]:
     checkpoint = cfg.checkpoint
     resets = "reset_optimizer reset_lr_scheduler reset_dataloader reset_meters".split()
     overrides = checkpoint.optimizer_overrides
+    yield (not checkpoint.save_dir, "--save-dir '': the name of a folder is needed")
     yield (
         not isinstance(literal(overrides), dict),
         f"--optimizer-overrides {overrides}: no dictionary, such as {{'lr': 0.001}}",
@@ -140,6 +162,11 @@ def training(cfg: Any) -> Iterator[Tuple[bool, str]]:
     yield (
         criterion in OTHER_TASKS,
         f"--criterion {criterion} is for another task: choose one of {', '.join(CRITERIONS)}",
+    )
+    cutoff = getattr(cfg.model, "adaptive_softmax_cutoff", None)
+    yield (
+        (criterion == "adaptive_loss") != bool(cutoff),
+        "--adaptive-softmax-cutoff and --criterion adaptive_loss need one another",
     )
     yield (
         not (cfg.dataset.max_tokens or cfg.dataset.batch_size),

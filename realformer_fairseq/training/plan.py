@@ -16,6 +16,8 @@ from fairseq.trainer import Trainer
 
 from realformer_runtime.command_line import UserError, run_main
 
+from .option_checks import check_settings
+
 # A parameter and the two states of Adam, which fairseq saves in float32 whatever --fp16 says.
 BYTES_A_PARAMETER = 3 * 4
 
@@ -50,8 +52,9 @@ def plan(cfg) -> Dict[str, int]:
         cfg: fairseq's configuration; it is changed
 
     Raises:
-        UserError: an option that leaves the number of updates open
+        UserError: an option that cannot work, or that leaves the number of updates open
     """
+    check_settings(cfg)
     if len(cfg.optimization.update_freq) > 1:
         raise UserError("--update-freq: one number, not a list by epoch")
     if cfg.optimization.max_epoch < 1:

@@ -7,10 +7,11 @@ difference, where fairseq only says that "the architectures" should match.
 
 import functools
 import logging
+import math
 import os
 import sys
 from pathlib import Path
-from typing import Any, Callable, List, NamedTuple, Tuple
+from typing import Any, Callable, List, NamedTuple, Sequence, Tuple
 
 import torch
 from fairseq.distributed import utils as distributed_utils
@@ -18,7 +19,8 @@ from fairseq.models.transformer import TransformerModel
 from fairseq.tasks import FairseqTask
 from fairseq.trainer import Trainer
 
-from realformer_checkpoints.reading import load_checkpoint
+from realformer_checkpoints.incomplete_states import why_no_model_can_be_built
+from realformer_checkpoints.reading import load_checkpoint, option_group
 from realformer_runtime.command_line import UserError
 
 from ..models.model import RealFormerModel
@@ -73,6 +75,9 @@ def check_model(path: str, trainer: Trainer, fine_tuning: bool) -> Choice:
         fine_tuning: options may differ if the parameters fit
     """
     state, model = load_checkpoint(path), trainer._model
+    reason = option_group(state, "model") is not None and why_no_model_can_be_built(state)
+    if reason:
+        raise UserError(f"{path}: refused: {reason}")
     stored = state["model"]
     if isinstance(model, RealFormerModel):
         stored = model.without_pruned_layers(stored)
@@ -156,6 +161,18 @@ def without_settings(broadcast_object: Callable[..., Any]) -> Callable[..., Any]
         return broadcast_object(obj, *args, **kwargs)
 
     return broadcast_without
+
+
+def leave_out_incomplete_group(iterator: Any, update_freq: Sequence[int]) -> None:
+    """Begin the next epoch if what is left of this one is less than an update.
+
+    fairseq has an error there, after a change of ``--update-freq`` or of the number of GPUs.
+    """
+    done, batches = iterator.iterations_in_epoch, len(iterator)
+    chunk = update_freq[min(iterator.epoch, len(update_freq)) - 1]
+    if done and math.ceil(done / chunk) >= math.ceil(batches / chunk):
+        iterator._next_epoch_itr = None
+        iterator.epoch += 1
 
 
 def iterator_with_batches_of_first_epoch(

@@ -10,6 +10,7 @@ import sys
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
 import torch
+from fairseq.data.iterators import EpochBatchIterator
 from fairseq.distributed import utils as distributed_utils
 from fairseq.trainer import Trainer
 
@@ -20,7 +21,12 @@ from .affected_models import is_one_of_ours, our_trainer_at_work
 from .checkpoint_saving import CheckpointNotSaved
 from .command import begin_in_hydra
 from .restore_file import with_what_is_there
-from .resuming import Resets, checkpoint_to_load, iterator_with_batches_of_first_epoch
+from .resuming import (
+    Resets,
+    checkpoint_to_load,
+    iterator_with_batches_of_first_epoch,
+    leave_out_incomplete_group,
+)
 from .stop_signals import SIGNALS, SignalWatch, save_and_exit, training_is_over
 
 
@@ -62,6 +68,14 @@ class RealFormerTrainer(Trainer):
         with our_trainer_at_work():
             return super().save_checkpoint(filename, extra_state)
 
+    def _build_optimizer(self):
+        """Build optimizer and schedule; what they refuse is one line."""
+        try:
+            super()._build_optimizer()
+        except (AssertionError, ImportError, ValueError) as error:
+            names = f"--optimizer {self.cfg.optimizer._name} --lr-scheduler "
+            raise UserError(f"{names}{self.cfg.lr_scheduler._name}: {error}") from error
+
     def get_train_iterator(self, epoch, combine=True, load_dataset=True, **kwargs):
         """The batches of an epoch: those of epoch 1, in the order of this epoch."""
         get = functools.partial(super().get_train_iterator, combine=combine, **kwargs)
@@ -75,7 +89,14 @@ class RealFormerTrainer(Trainer):
         """One update. If a signal has come, the training then saves and ends."""
         if self._signal_watch is None:
             self._signal_watch = SignalWatch()
-        output = super().train_step(samples, raise_oom)
+        try:
+            output = super().train_step(samples, raise_oom)
+        # fairseq looks for the module whose output it is, and may end in StopIteration.
+        except (FloatingPointError, StopIteration) as error:
+            first = error if isinstance(error, FloatingPointError) else error.__context__
+            reason = str(first).split("\n")[0]
+            updates = self.get_num_updates()
+            raise UserError(f"after {updates} updates: {reason} (see crash.pt)") from error
         if self.cfg.optimization.use_bmuf and self.data_parallel_world_size > 1:
             # Its ranks sum their numbers only now and then.
             received = torch.tensor(self._signal_watch.received, device=self.device)
@@ -141,7 +162,10 @@ def with_our_trainer(load_checkpoint: Callable[..., Any]) -> Callable[..., Any]:
             trainer.__class__ = RealFormerTrainer
             begin_in_hydra(trainer.cfg)
             cfg = with_what_is_there(cfg, trainer)
-        return load_checkpoint(cfg, trainer, **kwargs)
+        extra_state, iterator = load_checkpoint(cfg, trainer, **kwargs)
+        if isinstance(trainer, RealFormerTrainer) and isinstance(iterator, EpochBatchIterator):
+            leave_out_incomplete_group(iterator, trainer.cfg.optimization.update_freq)
+        return extra_state, iterator
 
     return adopt_and_load
 

@@ -1,16 +1,16 @@
-"""Data and validation of ``fairseq-train``: what cannot be read or computed, found at the start."""
+"""Validation of ``fairseq-train``: what cannot be computed, found at the start."""
 
 import argparse
+import dataclasses
+import difflib
 import functools
-import glob
 import json
 import logging
-import os
 from typing import Any, Dict
 
-from fairseq import utils
 from fairseq.data import encoders
-from fairseq.data.indexed_dataset import infer_dataset_impl
+from fairseq.data.data_utils import post_process
+from fairseq.dataclass.configs import GenerationConfig
 
 from realformer_runtime.command_line import UserError, flag
 
@@ -31,33 +31,6 @@ def name_of(group: Any) -> Any:
     return getattr(group, "_name", group)
 
 
-def check_data(cfg: Any) -> None:
-    """Refuse languages without a dictionary, and a data format that is not that of the files."""
-    task = cfg.task
-    if name_of(task) != "translation" or not getattr(task, "data", None):
-        return
-    folder = utils.split_paths(task.data)[0]
-    if not os.path.isdir(folder):
-        raise UserError(f"{folder}: no such folder of data{split_at_colon(task.data)}")
-    for name in ("source_lang", "target_lang"):
-        lang = task[name]
-        if lang is not None and not os.path.exists(os.path.join(folder, f"dict.{lang}.txt")):
-            there = ", ".join(sorted(glob.glob("dict.*.txt", root_dir=folder))) or "none"
-            raise UserError(f"{flag(name)} {lang}: no dict.{lang}.txt in {folder} (there: {there})")
-    given, languages = cfg.dataset.dataset_impl, (task.source_lang, task.target_lang)
-    if given is None or None in languages:
-        return
-    for pair in ("-".join(languages), "-".join(reversed(languages))):
-        prefix = os.path.join(folder, f"{cfg.dataset.train_subset}.{pair}.{languages[0]}")
-        found = infer_dataset_impl(prefix)
-        if found is not None and str(given) != found and {str(given), found} != {"lazy", "cached"}:
-            raise UserError(f"--dataset-impl {given}: the data is {found} (leave the option out)")
-
-
-def split_at_colon(data: str) -> str:
-    return " (a colon separates several folders)" if len(utils.split_paths(data)) > 1 else ""
-
-
 def check_bleu(task: Any) -> None:
     """Refuse what ``--eval-bleu`` cannot be computed with."""
     if not getattr(task, "eval_bleu", False):
@@ -66,6 +39,11 @@ def check_bleu(task: Any) -> None:
         text = getattr(task, name)
         if not isinstance(json_or_none(text), dict):
             raise UserError(f"{flag(name)} '{text}': JSON in braces is needed, such as {{}}")
+    check_generation(json_or_none(task.eval_bleu_args))
+    try:
+        post_process("", task.eval_bleu_remove_bpe)
+    except NotImplementedError as error:
+        raise UserError(f"--eval-bleu-remove-bpe {task.eval_bleu_remove_bpe}: {error}") from error
     detokenizer, tokenizers = task.eval_bleu_detok, ", ".join(encoders.TOKENIZER_REGISTRY)
     if detokenizer not in encoders.TOKENIZER_REGISTRY:
         raise UserError(f"--eval-bleu-detok {detokenizer}: choose one of {tokenizers}")
@@ -76,6 +54,20 @@ def check_bleu(task: Any) -> None:
         raise UserError(
             f"--eval-bleu-detok {detokenizer} --eval-bleu-detok-args '{options}': {error}"
         ) from error
+
+
+def check_generation(options: Dict[str, Any]) -> None:
+    """Refuse options of ``--eval-bleu-args`` that fairseq ignores, or that are no numbers."""
+    known = {each.name: each.default for each in dataclasses.fields(GenerationConfig)}
+    for name, value in options.items():
+        given = f"--eval-bleu-args '{json.dumps(options)}': {name}"
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            raise UserError(f"{given} is no option{''.join(f' (is {c} meant?)' for c in close)}")
+        if type(known[name]) in (int, float) and type(value) not in (int, float):
+            raise UserError(f"{given} is a number")
+    if options.get("beam", 1) < 1:
+        raise UserError(f"--eval-bleu-args '{json.dumps(options)}': beam is 1 or more")
 
 
 def json_or_none(text: Any) -> Any:
