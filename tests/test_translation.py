@@ -51,7 +51,7 @@ def translated(ensemble, prepared, lines, tmp_path_factory):
 
 def test_lines_out_are_lines_in(translated, lines):
     """Each sentence gives the same wherever it stands; one that is too long is named."""
-    translations, said = translated
+    translations, (_, *said) = translated
     assert [bool(line) for line in translations] == [bool(line.strip()) for line in lines]
     assert translations[0] == translations[21] and len(set(translations)) > 10
     assert not any(re.search("@@|&apos;|<unk>|<pad>", line) for line in translations)
