@@ -2,8 +2,7 @@
 
 import functools
 import os
-import unicodedata
-from typing import Callable, Dict, FrozenSet, List, Sequence, Union
+from typing import Callable, Dict, List, Sequence, Union
 
 import torch
 from fairseq import utils
@@ -15,6 +14,7 @@ from torch import Tensor
 from realformer_checkpoints.incomplete_states import load_with_options
 from realformer_checkpoints.reading import stored_option
 from realformer_runtime.command_line import UserError
+from realformer_runtime.text.known_characters import in_known_characters
 from realformer_runtime.text.overlong_sentences import SPLIT, parts_of_sentences
 from realformer_runtime.text.utf8_lines import (
     drop_byte_order_mark,
@@ -132,27 +132,14 @@ class TranslationHub(GeneratorHubInterface):
         return self.translate_sentences(parts, beam, verbose, **options)
 
     @functools.cached_property
-    def known_characters(self) -> FrozenSet[str]:
-        """The characters of the source dictionary."""
-        return frozenset("".join(self.src_dict.symbols))
+    def _in_known_characters(self) -> Callable[[str], str]:
+        return in_known_characters(self.src_dict.symbols)
 
     def tokenize(self, sentence: str) -> str:
         """As fairseq, once the sentence is rid of characters that the model need not know."""
         if getattr(self.cfg.bpe, "_name", None) in BPE_OF_CHARACTERS:
-            sentence = self.in_known_characters(sentence)
+            sentence = self._in_known_characters(sentence)
         return super().tokenize(sentence)
-
-    def in_known_characters(self, sentence: str) -> str:
-        """The sentence with fewer characters that the model does not know, if that is possible.
-
-        Letters are composed with their accents. What shows nothing, such as marks of direction, is
-        left out; white space and U+200B stay, as they end a word.
-        """
-        forms = (sentence, unicodedata.normalize("NFC", sentence))
-        unknown = [set(form) - self.known_characters for form in forms]
-        form, unknown = min(zip(forms, unknown), key=lambda pair: len(pair[1]))
-        unseen = filter(shows_nothing, unknown - {"\u200b"})
-        return form.translate({ord(char): None for char in unseen if not char.isspace()})
 
     def subwords(self, sentence: str) -> List[str]:
         if shows_nothing(sentence):
