@@ -113,7 +113,8 @@ def parse_args():
     parser = new_parser("data_prep", __doc__, rounds=3)
     add = parser.add_argument
     add("--corpus", type=Path, required=True)
-    for flag, default in (("pairs", 200_000), ("jobs", 1), ("merges", 8000)):
+    cores = len(os.sched_getaffinity(0))
+    for flag, default in (("pairs", 200_000), ("jobs", cores), ("merges", 8000)):
         add(f"--{flag}", type=whole_number_above_0, default=default)
     add("--work", type=Path)
     add("--out", type=Path)

@@ -27,4 +27,4 @@ case "${1:-}" in
   -h | --help) help_text; exit ;;
 esac
 use_environment
-exec python3 -m benchmarks.data_prep --jobs "$(cores)" "$@"
+exec python3 -m benchmarks.data_prep "$@"

@@ -3,9 +3,28 @@
 import os
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Iterator
+from typing import Iterator, Optional
 
 from .command_line import UserError
+
+
+def check_output(flag: str, path: Optional[str]) -> None:
+    """Fail before a long computation where its result could not be written; None is no file.
+
+    Raises:
+        UserError: with the flag
+    """
+    if path is None:
+        return
+    folder = os.path.dirname(os.path.realpath(path))
+    if path == "-":
+        raise UserError(f"{flag}: '-' is no file (/dev/stdout is standard output)")
+    if os.path.isdir(path) or path.endswith("/"):
+        raise UserError(f"{flag}: '{path}' is a folder, not a file")
+    if not os.path.isdir(folder):
+        raise UserError(f"{flag} {path}: no such folder: '{folder}'")
+    if not os.access(path if os.path.exists(path) else folder, os.W_OK):
+        raise UserError(f"{flag}: '{path}' cannot be written")
 
 
 @contextmanager

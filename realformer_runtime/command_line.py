@@ -52,6 +52,8 @@ class ArgumentParser(argparse.ArgumentParser):
     def __init__(self, documentation: Optional[str] = None, **kwargs):
         kwargs.setdefault("description", (documentation or "").partition("\n")[0] or None)
         super().__init__(allow_abbrev=False, **kwargs)
+        # argparse takes -1e-3 for an option.
+        self._negative_number_matcher = re.compile(r"-\.?[0-9]")
 
     def parse_known_args(self, args: Optional[Sequence[str]] = None, namespace=None):
         """As argparse, but refuse an empty value and an option that is there twice.

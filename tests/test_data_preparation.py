@@ -92,6 +92,7 @@ def test_missing_file_is_named_and_put_right(corpus, raw_corpus, tmp_path):
         (["--bpe-merges", "many"], ["--bpe-merges", "many"]),
         (["--jobs", "0"], ["--jobs", "'0'"]),
         (["--out"], ["--out", "value"]),
+        (["--out", "/a:b"], ["--out", "colon"]),
         (["--merges", "3"], ["--merges"]),
     ],
 )

@@ -106,6 +106,8 @@ def test_domains_are_sorted_by_size_and_scored_apart():
         ("--hyp plain.gz --ref two", ["plain.gz", "Not a gzipped file"]),
         ("--hyp two --ref two --language fr", ["--language fr"]),
         ("--hyp two --ref two --json none/scores.json", ["none/scores.json", "no such folder"]),
+        ("--hyp two --ref two --json -", ["--json", "'-' is no file"]),
+        ("--hyp two --ref two --json .", ["--json", "'.' is a folder"]),
         # A log: fairseq-generate leaves out the last batch if its size is not a multiple of 8.
         ("--hyp 0,2 --ref three", ["0,2: ", "1 of 3", "the first: 1", "--required-batch-size-m"]),
         ("--hyp 0,1,3 --ref three", ["0,1,3: ", "1 of 3", "the first: 2"]),
@@ -127,10 +129,18 @@ def test_mistakes_are_named_in_one_line(tmp_path, monkeypatch, options, words):
     (tmp_path / "packed").write_bytes(gzip.compress(b"oui\n"))
     write(tmp_path / "bpe", ["l&apos; am@@ i .", "ou@@ i ."])
     log_file(tmp_path / "log")
-    arguments = options.split() if "--lang" in options else ["--lang", "fr", *options.split()]
+    arguments = options.split() if "--lang " in options else ["--lang", "fr", *options.split()]
     error = score_bleu(*arguments)
     assert error.startswith("score_bleu.sh: ") and "\n" not in error
     assert all(word in error for word in words), error
+
+
+def test_decomposed_characters_are_said(tmp_path, capsys):
+    path = write(tmp_path / "composed", ["où ?"])
+    other = write(tmp_path / "decomposed", ["ou\u0300 ?"])
+    for pair, said in (([path, other], True), ([path, path], False), ([other, other], False)):
+        assert score_bleu("--hyp", pair[0], "--ref", pair[1], "--lang", "fr") is None
+        assert (f"{other}: has decomposed characters" in capsys.readouterr().err) == said
 
 
 def test_the_language_has_to_be_given():

@@ -98,7 +98,8 @@ def test_utf_16_is_named(encoding, tmp_path):
     errors += [bpe(b"", "apply", "--codes", path)[0]]
     errors += [bpe((tmp_path / "file").read_bytes(), "learn", "--merges", "2")[0]]
     errors += [score_bleu("--hyp", path, "--ref", path, "--lang", "fr")]
-    assert all("UTF-16" in error and "\n" not in error for error in errors)
+    name = "UTF-32" if encoding == "utf-32" else "UTF-16"
+    assert all(name in error and "\n" not in error for error in errors)
     assert [path in error for error in errors] == [False, True, True, False, True]
 
 
@@ -134,8 +135,9 @@ def test_a_line_that_shows_nothing_becomes_empty(options):
     removed = "\u06dd\u0600\ue000" if "--remove" in options else ""
     kept = lines[len(INVISIBLE) :]
     assert [bool(line) for line in kept] == [line not in removed for line in VISIBLE]
-    if options in ("", "--moses"):  # nothing is lost inside text
-        assert ["".join(line.split()) for line in kept] == VISIBLE
+    if options in ("", "--moses"):  # nothing else is lost inside text
+        left = [line if options else line.replace("\u200b", "") for line in VISIBLE]
+        assert ["".join(line.split()) for line in kept] == left
 
 
 def test_what_shows_nothing_in_unicode():

@@ -198,9 +198,21 @@ def test_output_that_is_no_file_is_written_to(translate, searches, tmp_path):
         (["--beam", "0"], ["--beam", "'0'"]),
         (["--max-tokens", "1"], ["--max-tokens", "above 1"]),
         (["--output", "/no/such/place"], ["--output", "/no/such"]),
+        (["--output", "/"], ["--output", "'/' is a folder"]),
+        (["--output", "-"], ["--output", "'-' is no file"]),
+        (["--output", "/dev/full"], ["/dev/full: No space left"]),
         (["--input", "/no/input"], ["--input", "/no/input"]),
         (["--bpe-codes", __file__], ["--bpe-codes", __file__]),
         (["--lenpen", "nan"], ["--lenpen", "nan"]),
+        (["--lenpen", "-1e3"], ["--lenpen", "'-1000.0'", "-10 to 10"]),
+        (["--", "--lenpen", "11"], ["--lenpen", "'11.0'", "-10 to 10"]),
+        (["--", "--nbest", "3"], ["-- --nbest", "no effect"]),
+        (["--", "--lm-path", "/no/lm.pt"], ["-- --lm-path", "no effect"]),
+        (["--", "--prefix-size", "1"], ["-- --prefix-size", "no effect"]),
+        (["--", "--print-alignment"], ["-- --print-alignment", "no effect"]),
+        (["--", "--results-path", "results"], ["-- --results-path", "no effect"]),
+        (["--", "--remove-bpe=sentencepiece"], ["-- --post-process", "'sentencepiece'"]),
+        (["--", "--min-len", "5000"], ["--data", "-- --min-len 5000: "]),
         (["--overlong", "cut"], ["--overlong", "split", "skip", "error"]),
         (["--interactive", "--input", __file__], ["--interactive", "standard input"]),
         (["--", "--max-source-positions", "1"], ["--max-source-positions", "above 1"]),
@@ -212,7 +224,7 @@ def test_output_that_is_no_file_is_written_to(translate, searches, tmp_path):
         (["--", "--bpe", "gpt2"], ["--bpe", "subwords"]),
         (["--", "--target-lang", "de"], ["--target-lang", "before --"]),
         (["--", "--path", __file__], ["--path", "before --"]),
-        (["--", "--results-path", "${b}"], ["--", "'${b}'", "variable"]),
+        (["--", "--log-file", "${b}"], ["--", "'${b}'", "variable"]),
         (["--checkpoint", "a${b}.pt"], ["--checkpoint", "'a${b}.pt'", "variable"]),
         (["--data", "a${b}"], ["--data", "'a${b}'", "variable"]),
     ],
@@ -265,6 +277,45 @@ def test_languages_that_are_not_known(translate, trained_with, searches, stored,
     if stored != "fr":
         shutil.copy(files[-1].parent / "data-bin/dict.fr.txt", files[3] / "dict.fr.txt")
         assert translate("a\n", *files, "--target-lang", "fr") == "a\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["\u202eWho is\u200e there?\u202c\n", "\u2068Who\u2069 i\u200cs there\ufe0f?\U000e0001\n"],
+)
+@pytest.mark.parametrize("options", [[], ["--moses"]])
+def test_what_shows_nothing_changes_no_translation(translate, searches, text, options):
+    assert translate(text, *options) == "Who is there ?\n"
+    assert translate("Who\u200b is there?\n", *options) == "Who is there ?\n"
+    assert translate("E\u0301\n", *options) == translate("\u00c9\n", *options)
+    assert searches[0] == searches[1] and searches[-2] == searches[-1]
+
+
+def test_codes_of_another_model_are_said(translate, prepared, searches, tmp_path):
+    codes = (prepared / "code").read_text("utf-8").splitlines(keepends=True)
+    (tmp_path / "few").write_text("".join(codes[:10]), "utf-8")
+    for name, said in ((prepared / "code", False), (tmp_path / "few", True)):
+        assert translate("a\n", "--bpe-codes", name) == "a\n"
+        assert (f"--bpe-codes {name}: of another model?" in translate.said) == said
+
+
+def test_paths_that_look_like_something_else(
+    translate, trained, prepared, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    for folder in ("-led", "a:b"):
+        shutil.copytree(prepared / "data-bin", tmp_path / folder)
+        shutil.copy(trained / "checkpoint_last.pt", tmp_path / folder / "model.pt")
+    led = ["--checkpoint=-led/model.pt", "--data=-led", "--dry-run"]
+    assert error_of(translation, *led) is None
+    assert "fairseq-interactive ./-led " in capsys.readouterr().out
+    for name, path in (("--checkpoint", "a:b/model.pt"), ("--data", "a:b")):
+        assert f"{name} '{path}': a colon" in translate("a\n", name, path)
+    dictionary = tmp_path / "-led/dict.en.txt"
+    dictionary.write_text(dictionary.read_text("utf-8"), "utf-8-sig")
+    assert "dict.en.txt' starts with a byte order mark" in translate(
+        "a\n", "--data", dictionary.parent
+    )
 
 
 def test_text_that_is_not_utf8_is_named(translate, tmp_path):

@@ -24,6 +24,19 @@ from ..models.hub_interface import TranslationHub
 
 # What fairseq-interactive would do with text, and with nothing else.
 NOT_FOR_SUBWORDS = ("bpe", "constraints", "input", "replace_unk", "tokenizer")
+# What has an effect in fairseq-interactive's output or in fairseq-generate, but none here.
+WITHOUT_EFFECT = (
+    "lm_path",
+    "nbest",
+    "prefix_size",
+    "print_alignment",
+    "print_step",
+    "results_path",
+    "score_reference",
+)
+SUBWORD_NMT = ("subword_nmt", "@@ ")
+# A length to a higher power than this is too large, or too small, for float32.
+LARGEST_LENPEN = 10
 # What text and files were chosen by, before fairseq's own options could change it.
 BEFORE_EXTRA = ("path", "source_lang", "target_lang")
 LONG_FILE = 100  # sentences, from which on there is a progress bar
@@ -92,11 +105,26 @@ def read_options(command: Sequence[str]):
     for name in NOT_FOR_SUBWORDS:
         if getattr(args, name) not in (None, "-"):
             raise UserError(f"-- {flag(name)}: fairseq searches with subwords, not with the text")
+    if args.sampling:
+        args.nbest = 1  # fairseq-interactive wants as many as the beam, and has the best first
+    for name in WITHOUT_EFFECT:
+        if getattr(args, name) not in (None, parser.get_default(name)):
+            raise UserError(f"-- {flag(name)}: has no effect here, where a line becomes a line")
+    if args.post_process not in SUBWORD_NMT:
+        raise UserError(f"-- --post-process '{args.post_process}': subwords here are subword-nmt's")
+    check_lenpen(args.lenpen)
     for name in BEFORE_EXTRA:
         if getattr(args, name) != command[command.index(flag(name)) + 1]:
             raise UserError(f"-- {flag(name)}: name it before --, for the text is prepared by it")
     check_limit(min(args.max_tokens, getattr(args, "max_source_positions", args.max_tokens)) - 1)
     return convert_namespace_to_omegaconf(args)
+
+
+def check_lenpen(lenpen: float) -> None:
+    """Raise UserError for a length penalty that makes scores infinite, zero or no numbers."""
+    if not abs(lenpen) <= LARGEST_LENPEN:  # also for nan
+        message = f"'{lenpen}' is not a number from -{LARGEST_LENPEN} to {LARGEST_LENPEN}"
+        raise UserError(f"--lenpen: {message}")
 
 
 def check_architecture(path: str) -> None:
@@ -114,6 +142,8 @@ def check_architecture(path: str) -> None:
 class Ensemble(TranslationHub):
     """Models that search as fairseq-interactive does, with one buffer of text after the other."""
 
+    about = ""  # the options that it was made with
+
     def translate_parts(self, parts: Sequence[Sequence[str]], *args, **generation) -> List[str]:
         """The longest first: if memory is short, that is seen at once."""
         order = sorted(range(len(parts)), key=lambda number: -len(parts[number]))
@@ -124,17 +154,18 @@ class Ensemble(TranslationHub):
             for start in range(0, len(parts), buffer):
                 numbers = order[start : start + buffer]
                 chosen = [parts[number] for number in numbers]
-                with errors_in_one_line(f"--checkpoint '{self.cfg.common_eval.path}'"):
+                with errors_in_one_line(self.about):
                     texts.update(zip(numbers, super().translate_parts(chosen, *args, **generation)))
                 bar.update(len(numbers))
         return [texts[number] for number in range(len(parts))]
 
 
-def load_ensemble(cfg) -> Ensemble:
+def load_ensemble(cfg, about: str) -> Ensemble:
     """Models as fairseq-interactive loads them, on a GPU if there is one.
 
     Args:
         cfg: of :func:`read_options`
+        about: the options, for a message
 
     Raises:
         UserError: with the reason why fairseq cannot load them
@@ -142,7 +173,7 @@ def load_ensemble(cfg) -> Ensemble:
     for path in utils.split_paths(cfg.common_eval.path):
         check_architecture(path)
     on_gpu = torch.cuda.is_available() and not cfg.common.cpu
-    with errors_in_one_line(f"--checkpoint '{cfg.common_eval.path}'"):
+    with errors_in_one_line(about):
         if not cfg.generation.no_seed_provided:
             numpy.random.seed(cfg.common.seed)
             utils.set_torch_seed(cfg.common.seed)
@@ -160,4 +191,5 @@ def load_ensemble(cfg) -> Ensemble:
             if on_gpu:
                 model.cuda()
         ensemble = Ensemble.of(GeneratorHubInterface(cfg, task, models))
+        ensemble.about = about
         return ensemble.cuda() if on_gpu else ensemble

@@ -2,7 +2,6 @@
 
 import functools
 import logging
-import math
 import os
 import shlex
 import sys
@@ -10,11 +9,11 @@ import warnings
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
-from typing import List, Sequence
+from typing import Callable, List, Sequence
 
 from fairseq.data.data_utils import post_process
 
-from realformer_runtime.atomic_output import atomic_output
+from realformer_runtime.atomic_output import atomic_output, check_output
 from realformer_runtime.command_line import (
     ArgumentParser,
     UserError,
@@ -27,11 +26,19 @@ from realformer_runtime.text.tokenization import line_detokenizer, line_function
 from realformer_runtime.text.utf8_lines import read_utf8_lines, shows_nothing
 
 from ..models.hub_interface import BEAM, LENPEN, check_file, check_files
-from .fairseq_interactive import Ensemble, interactive_command, load_ensemble, read_options
+from .fairseq_interactive import (
+    Ensemble,
+    check_lenpen,
+    interactive_command,
+    load_ensemble,
+    read_options,
+)
 from .int8 import quantize
 from .languages import set_languages
 
 PROGRAM = "translate.sh"
+WORDS_TRIED = 1000
+OTHER_CODES = 1 / 3  # other codes of the same language split half of the words, the right ones none
 
 
 def load(args, command: Sequence[str]) -> Ensemble:
@@ -43,11 +50,12 @@ def load(args, command: Sequence[str]) -> Ensemble:
     logging.getLogger().setLevel(logging.ERROR)  # fairseq has a line for every batch
     warnings.simplefilter("ignore")  # torch's and hydra's, of their plans
     source, target = args.codes
-    tokenize = line_function(source, args.moses, normalize_punctuation=args.moses)
+    tokenize = line_function(source, args.moses, args.moses, args.moses)
     encode = line_encoder(args.bpe_codes, "--bpe-codes")
     cfg = read_options(command)
     print(shlex.join(command), file=sys.stderr, flush=True)
-    ensemble = load_ensemble(cfg)
+    ensemble = load_ensemble(cfg, options_in_words(args))
+    warn_of_other_codes(args.bpe_codes, encode, ensemble.src_dict.symbols)
     ensemble.tokenizer = SimpleNamespace(encode=tokenize, decode=line_detokenizer(target))
     decode = functools.partial(post_process, symbol=cfg.common_eval.post_process)
     ensemble.bpe = SimpleNamespace(encode=encode, decode=decode)
@@ -55,6 +63,21 @@ def load(args, command: Sequence[str]) -> Ensemble:
         for model in ensemble.models:
             quantize(model)
     return ensemble
+
+
+def options_in_words(args) -> str:
+    """What fairseq may fail with."""
+    extra = f" -- {shlex.join(args.extra)}" if args.extra else ""
+    return f"--checkpoint '{args.checkpoint}' --data '{args.data}'{extra}"
+
+
+def warn_of_other_codes(path: str, encode: Callable[[str], str], symbols: Sequence[str]) -> None:
+    """Say so if the dictionary is not of these codes, which keep each word of it in one piece."""
+    words = [symbol for symbol in symbols if symbol.isalpha() and len(symbol) > 1][:WORDS_TRIED]
+    apart = sum(encode(word) != word for word in words)
+    if apart > OTHER_CODES * len(words):
+        message = f"{apart} of {len(words)} words of the dictionary would be more than one subword"
+        print(f"{PROGRAM}: --bpe-codes {path}: of another model? {message}", file=sys.stderr)
 
 
 def translate_lines(
@@ -76,7 +99,11 @@ def write_lines(lines: Sequence[str], output: str) -> None:
     if not output:
         sys.stdout.write(text)
     elif os.path.exists(output) and not os.path.isfile(output):
-        Path(output).write_text(text, "utf-8")
+        try:
+            Path(output).write_text(text, "utf-8")
+        except OSError as error:
+            error.filename = output
+            raise
     else:
         with atomic_output(output) as temporary:
             temporary.write_text(text, "utf-8")
@@ -84,14 +111,16 @@ def write_lines(lines: Sequence[str], output: str) -> None:
 
 def check_options(args) -> None:
     """Raises UserError for values that cannot work."""
-    if not math.isfinite(args.lenpen):
-        raise UserError(f"--lenpen: '{args.lenpen}' is not a finite number")
+    check_lenpen(args.lenpen)
     if args.interactive and (args.input or args.output):
         raise UserError("--interactive goes from standard input to standard output")
     given = [("--checkpoint", args.checkpoint), ("--data", args.data)]
     for name, word in [*given, *[("--", word) for word in args.extra]]:
         if "${" in word:
             raise UserError(f"{name} '{word}': fairseq takes ${{...}} for a variable of its own")
+    for name, path in given:
+        if os.pathsep in path and os.path.exists(path):
+            raise UserError(f"{name} '{path}': a colon separates paths, and cannot be in one")
 
 
 def check_paths(args) -> None:
@@ -101,8 +130,7 @@ def check_paths(args) -> None:
     check_file("--bpe-codes", args.bpe_codes)
     if args.input and (not os.path.exists(args.input) or os.path.isdir(args.input)):
         raise UserError(f"--input: no such file: '{args.input}'")
-    if args.output and not os.path.isdir(os.path.dirname(args.output) or "."):
-        raise UserError(f"--output: no such folder: '{os.path.dirname(args.output)}'")
+    check_output("--output", args.output)
 
 
 def parse_args(argv: Sequence[str]):
@@ -128,6 +156,10 @@ def parse_args(argv: Sequence[str]):
     args = parser.parse_args(argv[:end])
     args.extra = list(argv[end + 1 :])
     check_options(args)
+    # fairseq's parser would take such a path for an option.
+    for name in ("checkpoint", "data"):
+        path = getattr(args, name)
+        setattr(args, name, f"./{path}" if path.startswith("-") else path)
     args.bpe_codes = args.bpe_codes or os.path.join(args.data, "code")
     return args
 

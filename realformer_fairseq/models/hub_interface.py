@@ -14,13 +14,21 @@ from torch import Tensor
 from realformer_checkpoints.incomplete_states import load_with_options
 from realformer_checkpoints.reading import stored_option
 from realformer_runtime.command_line import UserError
+from realformer_runtime.text.known_characters import in_known_characters
 from realformer_runtime.text.overlong_sentences import SPLIT, parts_of_sentences
-from realformer_runtime.text.utf8_lines import drop_byte_order_mark, shows_nothing
+from realformer_runtime.text.utf8_lines import (
+    drop_byte_order_mark,
+    shows_nothing,
+    start_of_text,
+)
 
 BEAM, LENPEN = 5, 0.8  # of the recipes for WMT'14 English-French
 
 # Of translation_multi_simple_epoch: dictionaries that need not be with the data.
 DICTIONARY_OPTIONS = ("fixed_dictionary", "source_dict", "target_dict")
+
+# Their dictionaries have the characters of the text; None is that of scripts/translate.sh.
+BPE_OF_CHARACTERS = (None, "subword_nmt", "fastbpe")
 
 
 def check_files(
@@ -59,7 +67,17 @@ def check_files(
         for side in ("source_lang", "target_lang"):
             lang = overrides.get(side) or stored_option(state, "task", side)
             if lang:
-                check_file(names[1], os.path.join(data.split(os.pathsep)[0], f"dict.{lang}.txt"))
+                first = data.split(os.pathsep)[0]
+                check_dictionary(names[1], os.path.join(first, f"dict.{lang}.txt"))
+
+
+def check_dictionary(name: str, path: str) -> None:
+    """Refuse a file that an editor has converted: fairseq takes a byte order mark for text."""
+    check_file(name, path)
+    with open(path, "rb") as file:
+        start = file.read(8)
+    if start_of_text(start, f"{name} '{path}'") != start:
+        raise UserError(f"{name}: '{path}' starts with a byte order mark, not with a word")
 
 
 def check_file(name: str, path: str) -> None:
@@ -112,6 +130,16 @@ class TranslationHub(GeneratorHubInterface):
         parts = parts_of_sentences(encoded, self.subword_limit(), overlong)
         options = {"max_len_a": 1, "lenpen": lenpen, **generation}
         return self.translate_sentences(parts, beam, verbose, **options)
+
+    @functools.cached_property
+    def _in_known_characters(self) -> Callable[[str], str]:
+        return in_known_characters(self.src_dict.symbols)
+
+    def tokenize(self, sentence: str) -> str:
+        """As fairseq, once the sentence is rid of characters that the model need not know."""
+        if getattr(self.cfg.bpe, "_name", None) in BPE_OF_CHARACTERS:
+            sentence = self._in_known_characters(sentence)
+        return super().tokenize(sentence)
 
     def subwords(self, sentence: str) -> List[str]:
         if shows_nothing(sentence):

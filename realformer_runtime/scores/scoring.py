@@ -9,9 +9,10 @@ import json
 import os
 import re
 import sys
+import unicodedata
 from typing import Any, Dict, List, Optional, Sequence
 
-from ..atomic_output import atomic_output
+from ..atomic_output import atomic_output, check_output
 from ..command_line import ArgumentParser, UserError, run_main, whole_number_above_0
 from ..text.languages import language_code
 from .hypothesis_files import read_hypotheses, read_lines, read_references
@@ -19,6 +20,7 @@ from .measures import SACREBLEU, Measure, References, left_out, measures, paired
 
 PROGRAM = "score_bleu.sh"
 SIGNIFICANT = 0.05
+DECOMPOSED = 0.1  # share of lines from which on it is another way of writing
 MOST_SAMPLES = 100_000  # each needs memory: 8 bytes a line
 
 
@@ -89,6 +91,7 @@ def parse_args():
     check_different("--ref", args.ref)
     if any(same_file(args.json, path) for path in (*args.hyp, *args.ref, args.domains)):
         raise UserError(f"--json: {args.json} is what is to be scored")
+    check_output("--json", args.json)
     return args
 
 
@@ -107,6 +110,18 @@ def check_different(flag: str, paths: Sequence[str]) -> None:
             raise UserError(f"{flag}: {path} and {other} are the same file")
 
 
+def warn_of_other_forms(texts: Dict[str, Sequence[str]]) -> None:
+    """Name files of decomposed characters among others: what looks equal would not match."""
+    others = {
+        path: sum(not unicodedata.is_normalized("NFC", line) for line in lines) / len(lines)
+        for path, lines in texts.items()
+    }
+    for path, share in others.items():
+        if share - min(others.values()) > DECOMPOSED:
+            what = "decomposed characters (Unicode's NFD), which match no others"
+            print(f"{PROGRAM}: {path}: has {what}; uconv -x NFC converts it", file=sys.stderr)
+
+
 def figures_of(args, chosen: Sequence[Measure]) -> Dict[str, Any]:
     """All figures of the options. Those of several systems are under ``systems``, by file name."""
     by_path = {path: read_references(path) for path in args.ref}
@@ -118,6 +133,7 @@ def figures_of(args, chosen: Sequence[Measure]) -> Dict[str, Any]:
     for path, lines in [*by_path.items(), *systems.items(), *domains]:
         if len(lines) != count:
             raise UserError(f"{path} has {len(lines)} lines, but {args.ref[0]} has {count}")
+    warn_of_other_forms({**by_path, **systems})
     scores = {}
     for path, hypotheses in systems.items():
         scores[path] = all_scores(hypotheses, references, chosen)

@@ -62,6 +62,8 @@ def parts_of_sentences(
         warn: is given a line that names the sentences that are too long, if any is
     """
     check_limit(limit)
+    if policy not in POLICIES:
+        raise UserError(f"overlong: '{policy}' is not one of {', '.join(POLICIES)}")
     lengths = {i: len(s) for i, s in enumerate(sentences, first_line) if len(s) > limit}
     if lengths:
         message = overlong_message(lengths, limit, policy)

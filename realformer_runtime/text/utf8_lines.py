@@ -22,8 +22,9 @@ from ..command_line import ArgumentParser, UserError, run_main
 PROGRAM = "utf8_lines"
 BYTE_ORDER_MARK = "\ufeff"
 GZIP = b"\x1f\x8b"
+UTF_32 = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
 # With its byte order mark, or two letters of ASCII.
-UTF_16 = re.compile(b"\xff\xfe|\xfe\xff|[^\0]\0[^\0]\0|\0[^\0]\0[^\0]")
+UTF_16 = re.compile(b"\xff\xfe|(\0\0)?\xfe\xff|[^\0]\0[^\0]\0|\0[^\0]\0[^\0]")
 # Some of Unicode's format characters are signs: those before an Arabic number.
 NOTHING = regex.compile(
     r"[[\p{Cc}\p{Cf}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]"
@@ -42,7 +43,8 @@ def start_of_text(data: bytes, name: str) -> bytes:
     if data.startswith(GZIP):
         raise UserError(f"{name}: packed by gzip (gzip -dc unpacks it)")
     if UTF_16.match(data):
-        raise UserError(f"{name}: UTF-16, not UTF-8 (iconv -f UTF-16 -t UTF-8 converts it)")
+        encoding = "UTF-32" if data.startswith(UTF_32) else "UTF-16"
+        raise UserError(f"{name}: {encoding}, not UTF-8 (iconv -f {encoding} -t UTF-8 converts it)")
     return data[len(codecs.BOM_UTF8) :] if data.startswith(codecs.BOM_UTF8) else data
 
 

@@ -139,6 +139,7 @@ keep_options() { # folder, options in words
 }
 
 make_folder() { # flag, folder
+  [[ "$2" != *:* ]] || die "$1 '$2': a colon separates paths, and cannot be in one"
   mkdir -p "$2" 2>/dev/null || die "$1 '$2': cannot make this folder"
   [[ -w "$2" ]] || die "$1 '$2': cannot write there"
 }
