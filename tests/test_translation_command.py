@@ -220,7 +220,7 @@ def test_output_that_is_no_file_is_written_to(translate, searches, tmp_path):
         (["--", "--no-such", "x"], ["--no-such x"]),
         (["--", "--user-dir"], ["--user-dir", "expected one argument"]),
         (["--", "--user-dir", "/no/plugin"], ["options after --", "/no/plugin"]),
-        (["--", "--fp16", "--tpu"], ["options after --", "--fp16 and --tpu"]),
+        (["--", "--fp16", "--tpu"], ["fairseq-interactive: Cannot", "--fp16 and --tpu"]),
         (["--", "--bpe", "gpt2"], ["--bpe", "subwords"]),
         (["--", "--target-lang", "de"], ["--target-lang", "before --"]),
         (["--", "--path", __file__], ["--path", "before --"]),

@@ -100,7 +100,7 @@ def read_options(command: Sequence[str]):
     except SystemExit as stop:
         if not stop.code:  # --help
             raise
-        reason = complaint.getvalue().split("error: ")[-1].strip()
+        reason = complaint.getvalue().split("error: ")[-1].removeprefix("fairseq-train: ").strip()
         raise UserError(f"fairseq-interactive: {reason}") from None
     for name in NOT_FOR_SUBWORDS:
         if getattr(args, name) not in (None, "-"):
