@@ -67,6 +67,7 @@ def check_report(path, contenders, rounds, printed):
     return report
 
 
+@pytest.mark.slow
 def test_gpu_script_without_a_gpu(tmp_path):
     """Both tables come out, also into the file, and generation finds the same hypotheses."""
     output, folder = tmp_path / "gpu output.md", tmp_path / "raw figures"

@@ -202,7 +202,14 @@ def convert(*arguments):
 USER_DIR = ("--user_dir", PROJECT / "realformer_fairseq")
 
 
-@pytest.mark.parametrize("options", [(), USER_DIR, ("--unsafe_deserialization",)], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [
+        USER_DIR,
+        *(pytest.param(o, marks=pytest.mark.slow) for o in [(), ("--unsafe_deserialization",)]),
+    ],
+    ids=str,
+)
 def test_ctranslate2_translates_with_a_folded_model(fold, prepared, tmp_path, options):
     """CTranslate2 781: it looks for the options in ``args``, as attributes, or in ``cfg``."""
     ctranslate2 = pytest.importorskip("ctranslate2", reason="not the extra converters")

@@ -101,7 +101,9 @@ def test_two_processes_stop_together_go_on_and_end_like_one(prepared, train_two,
     "options, words",
     [
         (("--restore-file", "no/such.pt"), "--restore-file no/such.pt: no such file"),
-        (("--update-freq", 0), "--update-freq 0: whole numbers above 0"),
+        pytest.param(
+            ("--update-freq", 0), "--update-freq 0: whole numbers above 0", marks=pytest.mark.slow
+        ),
         (("--encoder-attention-heads", 5), "--encoder-attention-heads 5: does not divide"),
     ],
 )

@@ -11,6 +11,7 @@ from realformer_runtime.command_line import UserError, printable
 from .affected_models import is_trained_by_us
 from .bfloat16 import no_tpu_without_its_library
 from .option_checks import check_arguments, check_options
+from .save_dir_lock import locks_given_back
 from .stop_signals import (
     end_unsaved,
     forward_to_spawned,
@@ -39,7 +40,7 @@ def errors_in_one_line(cfg: Any) -> Iterator[None]:
 
 def run_rank(main: Callable[..., Any], cfg: Any, **kwargs) -> Any:
     """``main`` of fairseq in one process of a training."""
-    with signals_given_back(), errors_in_one_line(cfg):
+    with signals_given_back(), locks_given_back(), errors_in_one_line(cfg):
         return main(cfg, **kwargs)
 
 

@@ -4,11 +4,12 @@ Two trainings there overwrite each other's checkpoints without a word. It happen
 plain ``torchrun`` fairseq on CPUs starts as many independent trainings as there are processes.
 """
 
+import contextlib
 import fcntl
 import logging
 import os
 import time
-from typing import IO, Optional
+from typing import IO, Iterator, List, Optional
 
 from realformer_runtime.command_line import UserError
 
@@ -16,7 +17,21 @@ LOCK_NAME = ".training.lock"
 # Data loading processes of a killed training notice within 5 s that it is gone.
 PATIENCE = 20.0
 
+_locks: List[IO] = []  # that this process has taken
+
 logger = logging.getLogger(__name__)
+
+
+@contextlib.contextmanager
+def locks_given_back() -> Iterator[None]:
+    """Give back the locks that are taken inside, also where something keeps the trainer alive."""
+    before = len(_locks)
+    try:
+        yield
+    finally:
+        for lock in _locks[before:]:
+            lock.close()
+        del _locks[before:]
 
 
 def lock_save_dir(save_dir: str, patience: float = PATIENCE) -> Optional[IO]:
@@ -39,6 +54,7 @@ def lock_save_dir(save_dir: str, patience: float = PATIENCE) -> Optional[IO]:
     while True:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _locks.append(lock)
             return lock
         except (BlockingIOError, PermissionError):  # another process has it
             pass
