@@ -6,6 +6,8 @@ import os
 import sys
 from typing import Any, Callable, Iterator
 
+import torch
+
 from realformer_runtime.command_line import UserError, printable
 
 from .affected_models import is_trained_by_us
@@ -38,9 +40,20 @@ def errors_in_one_line(cfg: Any) -> Iterator[None]:
     sys.exit(1 if rank else f"fairseq-train: {printable(message)}")
 
 
+@contextlib.contextmanager
+def process_group_ended() -> Iterator[None]:
+    """Leave the other processes before this one ends; else threads of the group may abort it."""
+    try:
+        yield
+    except SystemExit:
+        if torch.distributed.is_initialized():
+            torch.distributed.destroy_process_group()
+        raise
+
+
 def run_rank(main: Callable[..., Any], cfg: Any, **kwargs) -> Any:
     """``main`` of fairseq in one process of a training."""
-    with signals_given_back(), locks_given_back(), errors_in_one_line(cfg):
+    with signals_given_back(), locks_given_back(), process_group_ended(), errors_in_one_line(cfg):
         return main(cfg, **kwargs)
 
 
