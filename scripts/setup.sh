@@ -124,7 +124,8 @@ say "installing $TORCH"
 "${PIP[@]}" "$TORCH"
 is_old "$version" || install_fairseq
 say "installing the other requirements (setup.py)"
-"${PIP[@]}" --editable "${PROJECT}[fairseq-runtime,plots,debian-corpus,test]"
+"${PIP[@]}" --editable \
+  "${PROJECT}[training,export,fairseq-runtime,plots,debian-corpus,test]"
 
 has_everything "$VENV/bin/python3" ||
   die "'$VENV' still lacks $(missing_modules "$VENV/bin/python3")"

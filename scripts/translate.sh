@@ -2,7 +2,10 @@
 # Translates raw text into raw text: tokenises, applies BPE, searches, removes BPE, detokenises.
 #
 #   scripts/translate.sh --checkpoint FILE --data DIR [options] < input > output
+#   scripts/translate.sh --onnx FOLDER [options] < input > output
 #
+#   --onnx FOLDER        what scripts/export_onnx.sh made of a checkpoint, its dictionaries and codes:
+#                        faster, without fairseq and torch; several as a:b are an ensemble
 #   --checkpoint FILE    model; several as a.pt:b.pt are an ensemble
 #   --data DIR           folder with the dictionaries (what fairseq-preprocess wrote)
 #   --bpe-codes FILE     subword-nmt codes            (default: code in --data)
@@ -24,7 +27,8 @@
 #                        error  translate nothing
 #                        In any case such lines are named.
 #   --dry-run            print fairseq-interactive's command for the same search, and no more
-#   -- ...               options of fairseq-interactive, for example --cpu
+#   -- ...               options of fairseq-interactive, for example --cpu; with --onnx those of
+#                        them that change the search, for example --unkpen 1
 #
 # The output has a line for each line of the input, in its order; an empty line stays empty. Text
 # is UTF-8. A GPU is used if there is one. fairseq-interactive's command for the same search goes to
@@ -36,7 +40,19 @@
 #
 #   echo 'The cat sleeps.' | scripts/translate.sh --checkpoint demo/checkpoints/average.pt \
 #     --data demo/corpus/data-bin
+#   echo 'The cat sleeps.' | scripts/translate.sh --onnx demo/onnx
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
+module=realformer_fairseq.inference.translation
+for word in "$@"; do
+  case "$word" in
+    --) break ;;
+    --onnx | --onnx=*)
+      module=realformer_runtime.engine.translation
+      # shellcheck disable=SC2034  # common.sh reads it
+      NEEDED_MODULES="$ENGINE_MODULES"
+      ;;
+  esac
+done
 keep_freed_memory
-run_module realformer_fairseq.inference.translation "$@"
+run_module "$module" "$@"

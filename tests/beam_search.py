@@ -8,7 +8,7 @@ from models import EOS, PAD, TASK, assert_close, logits
 def generate(models, source, beam=5, **options):
     prefix_tokens = options.pop("prefix_tokens", None)
     generator = SequenceGenerator(
-        models, TASK.target_dictionary, beam_size=beam, max_len_b=12, **options
+        models, TASK.target_dictionary, beam_size=beam, **{"max_len_b": 12, **options}
     )
     sample = {"net_input": {"src_tokens": source, "src_lengths": source.ne(PAD).sum(1)}}
     with torch.no_grad():

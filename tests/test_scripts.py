@@ -85,6 +85,11 @@ def test_a_mistake_is_one_line(command, arguments, words, tmp_path):
             {},
             ["scripts/setup.sh", "/none"],
         ),
+        # Each names what it needs: this python3 lacks whatever it is asked for.
+        *(
+            ({"python3": 'echo "$2"'}, f"scripts/{command} --onnx x", {}, ["python3 lacks numpy"])
+            for command in ("translate.sh", "serve.sh")
+        ),
         ({}, "scripts/setup.sh", {"PYTHON": "/no/python"}, ["PYTHON", "/no/python"]),
         ({}, "scripts/setup.sh", {}, ["3.11 or 3.12", "PYTHON="]),
         # An environment that lacks something and was not made by the script.

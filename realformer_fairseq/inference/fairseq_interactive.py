@@ -18,6 +18,7 @@ from tqdm import tqdm
 
 from realformer_checkpoints.reading import load_checkpoint, stored_option
 from realformer_runtime.command_line import UserError, flag
+from realformer_runtime.engine.search_options import check_range
 from realformer_runtime.text.overlong_sentences import check_limit
 
 from ..models.hub_interface import TranslationHub
@@ -35,8 +36,6 @@ WITHOUT_EFFECT = (
     "score_reference",
 )
 SUBWORD_NMT = ("subword_nmt", "@@ ")
-# A length to a higher power than this is too large, or too small, for float32.
-LARGEST_LENPEN = 10
 # What text and files were chosen by, before fairseq's own options could change it.
 BEFORE_EXTRA = ("path", "source_lang", "target_lang")
 LONG_FILE = 100  # sentences, from which on there is a progress bar
@@ -112,19 +111,12 @@ def read_options(command: Sequence[str]):
             raise UserError(f"-- {flag(name)}: has no effect here, where a line becomes a line")
     if args.post_process not in SUBWORD_NMT:
         raise UserError(f"-- --post-process '{args.post_process}': subwords here are subword-nmt's")
-    check_lenpen(args.lenpen)
+    check_range("lenpen", args.lenpen, "--lenpen")
     for name in BEFORE_EXTRA:
         if getattr(args, name) != command[command.index(flag(name)) + 1]:
             raise UserError(f"-- {flag(name)}: name it before --, for the text is prepared by it")
     check_limit(min(args.max_tokens, getattr(args, "max_source_positions", args.max_tokens)) - 1)
     return convert_namespace_to_omegaconf(args)
-
-
-def check_lenpen(lenpen: float) -> None:
-    """Raise UserError for a length penalty that makes scores infinite, zero or no numbers."""
-    if not abs(lenpen) <= LARGEST_LENPEN:  # also for nan
-        message = f"'{lenpen}' is not a number from -{LARGEST_LENPEN} to {LARGEST_LENPEN}"
-        raise UserError(f"--lenpen: {message}")
 
 
 def check_architecture(path: str) -> None:
@@ -143,6 +135,9 @@ class Ensemble(TranslationHub):
     """Models that search as fairseq-interactive does, with one buffer of text after the other."""
 
     about = ""  # the options that it was made with
+
+    def translate_sentences(self, sentences: Sequence[Sequence[Sequence[str]]]) -> List[str]:
+        return super().translate_sentences(sentences, self.cfg.generation.beam)
 
     def translate_parts(self, parts: Sequence[Sequence[str]], *args, **generation) -> List[str]:
         """The longest first: if memory is short, that is seen at once."""

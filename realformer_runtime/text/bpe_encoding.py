@@ -19,6 +19,7 @@ WORDS_IN_CACHE = 500_000
 LONGEST_CACHED_WORD = 64
 # The time of subword-nmt, quadratic in the length of a word, matters from this length on.
 LONG_WORD = 200
+WORDS_TRIED, OTHER_CODES = 1000, 1 / 3  # of a dictionary; the share of them that is suspicious
 STRIPPED = "\r\n "  # from both ends of a line
 END = "</w>"  # marks the end of a word
 WORD_STARTS = ("\u0120", "\u2581")  # how GPT-2 and SentencePiece mark the start of a word
@@ -160,3 +161,23 @@ def line_encoder(codes: str, flag: str = "--codes") -> Callable[[str], str]:
         return encode(line) if len(parts) < 2 else "".join(map(encode, parts))
 
     return encode_line
+
+
+def codes_of_another_model(encode: Callable[[str], str], symbols: Sequence[str]) -> str:
+    """A remark if a dictionary is not of these codes, or an empty text.
+
+    The right codes keep each word of the dictionary in one piece; those of another model of the
+    same language split half of them.
+
+    Args:
+        encode: of :func:`line_encoder`
+        symbols: of the source dictionary
+    """
+    words = [symbol for symbol in symbols if symbol.isalpha() and len(symbol) > 1][:WORDS_TRIED]
+    apart = sum(encode(word) != word for word in words)
+    if apart <= OTHER_CODES * len(words):
+        return ""
+    return (
+        f"of another model? {apart} of {len(words)} words of the dictionary would be more than one "
+        "subword"
+    )

@@ -66,13 +66,15 @@ make_absolute() { # names of variables; what is empty stays so
   done
 }
 
-# Prints the modules that a Python lacks, on one line.
+# What translates with exported models, and what does everything else.
+ENGINE_MODULES="numpy onnxruntime regex sacremoses subword_nmt tqdm"
+NEEDED_MODULES="$ENGINE_MODULES bitarray fairseq hydra omegaconf onnx sacrebleu sklearn torch"
+
+# Prints those of NEEDED_MODULES that a Python lacks, on one line.
 missing_modules() { # python
-  "$1" - <<'PYTHON' 2>/dev/null || echo "a Python that runs"
-import importlib.util
-modules = """bitarray fairseq hydra numpy omegaconf regex sacrebleu sacremoses sklearn subword_nmt
-             torch tqdm""".split()
-print(*(module for module in modules if importlib.util.find_spec(module) is None))
+  "$1" - "$NEEDED_MODULES" <<'PYTHON' 2>/dev/null || echo "a Python that runs"
+import importlib.util, sys
+print(*(module for module in sys.argv[1].split() if importlib.util.find_spec(module) is None))
 PYTHON
 }
 

@@ -1,0 +1,1 @@
+"""Export of trained models as ONNX graphs, for ``realformer_runtime.engine``."""

@@ -1,0 +1,192 @@
+"""Export a trained model to a folder that ``realformer_runtime.engine`` translates with.
+
+Translations of both are compared before the folder is there.
+"""
+
+import importlib.metadata
+import logging
+import os
+import shutil
+import sys
+import warnings
+from argparse import Namespace
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Iterator
+
+import onnx
+from torch import nn
+
+from realformer_checkpoints.reading import load_checkpoint
+from realformer_checkpoints.writing import write_checkpoint
+from realformer_runtime.command_line import ArgumentParser, UserError, run_main
+from realformer_runtime.engine.model_folder import (
+    CODES,
+    DECODER,
+    ENCODER,
+    Manifest,
+    sha256_of,
+    write_dictionaries,
+)
+
+from ..checkpoints.folding import fold_state
+from ..inference.fairseq_interactive import (
+    Ensemble,
+    interactive_command,
+    load_ensemble,
+    read_options,
+)
+from ..inference.languages import set_languages
+from ..models.config import CHAINS
+from ..models.hub_interface import BEAM, LENPEN, check_file, check_files
+from .comparison import compare
+from .decoder_graph import decoder_graph
+from .encoder_graph import encoder_graph
+from .int8 import quantize_graphs
+from .supported import check_supported
+
+PROGRAM = "export_onnx.sh"
+SEARCH = {"beam": BEAM, "lenpen": LENPEN, "max_len_a": 1.0, "max_len_b": 200}
+README = """# {name}
+
+A translation model from {source} to {target}, exported by realformer_fairseq {version}.
+
+    scripts/translate.sh --onnx '{name}' < text > translation
+
+or, in Python with `pip install realformer_fairseq`:
+
+    from realformer_runtime.engine.translator import Translator
+    Translator("{name}").translate(["A sentence."])
+
+`model.json` says what it was made from. Files belong together: a changed one is refused.
+"""
+
+
+@contextmanager
+def new_folder(path: str) -> Iterator[Path]:
+    """A temporary folder that becomes ``path`` if the block succeeds, and is deleted if not."""
+    target = Path(os.path.abspath(path))
+    if target.exists():
+        raise UserError(f"--output '{path}': is there already: choose another, or delete it")
+    if not target.parent.is_dir():
+        raise UserError(f"--output '{path}': no such folder: '{target.parent}'")
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    temporary.mkdir()
+    try:
+        yield temporary
+        temporary.rename(target)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def load_folded(args, folder: Path) -> Ensemble:
+    """The model, with omega folded into its weights where that can be done."""
+    checkpoint = args.checkpoint
+    try:
+        state = load_checkpoint(checkpoint)
+        fold_state(state)
+        checkpoint = folder / "folded.pt"
+        write_checkpoint(state, checkpoint)
+    except UserError:
+        pass  # no omega, or one that stays in the graph
+    command = interactive_command(Namespace(**{**vars(args), "checkpoint": str(checkpoint)}))
+    try:
+        return load_ensemble(read_options(command), f"--checkpoint '{args.checkpoint}'")
+    finally:
+        (folder / "folded.pt").unlink(missing_ok=True)
+
+
+def write_model(model: nn.Module, folder: Path) -> None:
+    """Write the graphs and the dictionaries of a model.
+
+    Raises:
+        UserError: it cannot be exported
+    """
+    check_supported(model)
+    cfg, kinds = model.encoder.cfg, ["none"] * 3
+    if hasattr(cfg, "residual_attention_of"):
+        kinds = [cfg.residual_attention_of(chain) for chain in CHAINS]
+    activation = str(cfg.activation_fn)
+    onnx.save(encoder_graph(model, activation, kinds[0]).model(), folder / ENCODER)
+    onnx.save(decoder_graph(model, activation, *kinds[1:]).model(), folder / DECODER)
+    sides = model.encoder.dictionary, model.decoder.dictionary
+    write_dictionaries(folder, *(side.symbols for side in sides))
+
+
+def write_rest(args, folder: Path) -> None:
+    """Write what text needs, and for people a README."""
+    if args.bpe_codes:
+        shutil.copyfile(args.bpe_codes, folder / CODES)
+    text = README.format(
+        name=Path(args.output).name,
+        source=args.source_lang,
+        target=args.target_lang,
+        version=importlib.metadata.version("realformer_fairseq"),
+    )
+    (folder / "README.md").write_text(text, "utf-8")
+
+
+def manifest_of(ensemble: Ensemble, args) -> Manifest:
+    source, target = args.codes
+    packages = ("realformer_fairseq", "torch", "onnx")
+    (model,) = ensemble.models
+    return Manifest(
+        source_lang=source,
+        target_lang=target,
+        moses=args.moses,
+        max_source_positions=model.max_positions()[0],
+        max_target_positions=model.max_decoder_positions(),
+        search=dict(SEARCH),
+        made_from={
+            "checkpoint": Path(args.checkpoint).name,
+            "sha256": sha256_of(Path(args.checkpoint)),
+            "versions": {name: importlib.metadata.version(name) for name in packages},
+        },
+    )
+
+
+def parse_args() -> Namespace:
+    parser = ArgumentParser(__doc__, prog=PROGRAM)
+    add = parser.add_argument
+    add("--checkpoint", required=True, metavar="FILE", help="a trained model")
+    add("--data", required=True, metavar="DIR", help="folder with the dictionaries")
+    add("--output", required=True, metavar="FOLDER", help="must not be there yet")
+    add("--bpe-codes", metavar="FILE", help="default: code in --data, if it is there")
+    add("--source-lang", metavar="LANG", help="default: the checkpoint's")
+    add("--target-lang", metavar="LANG", help="default: the checkpoint's")
+    add("--moses", action="store_true", help="for models of WMT'14 data")
+    add("--int8", action="store_true", help="also with 8-bit integers")
+    args = parser.parse_args()
+    search = {"beam": BEAM, "lenpen": LENPEN, "max_tokens": 2000, "interactive": False}
+    vars(args).update(search, int8_graphs=args.int8, int8=False, dry_run=False, extra=["--cpu"])
+    return args
+
+
+def main() -> None:
+    args = parse_args()
+    check_file("--checkpoint", args.checkpoint)
+    set_languages(args, PROGRAM)
+    languages = {"source_lang": args.source_lang, "target_lang": args.target_lang}
+    check_files("", args.checkpoint, args.data, names=("--checkpoint", "--data"), **languages)
+    if args.bpe_codes is None and os.path.isfile(os.path.join(args.data, "code")):
+        args.bpe_codes = os.path.join(args.data, "code")
+    if args.bpe_codes:
+        check_file("--bpe-codes", args.bpe_codes)
+    logging.getLogger().setLevel(logging.ERROR)
+    warnings.simplefilter("ignore")  # torch's and hydra's, of their plans
+    with new_folder(args.output) as folder:
+        ensemble = load_folded(args, folder)
+        try:
+            write_model(ensemble.models[0], folder)
+        except UserError as error:
+            raise UserError(f"--checkpoint '{args.checkpoint}': {error}") from None
+        write_rest(args, folder)
+        if args.int8_graphs:
+            quantize_graphs(folder)
+        manifest_of(ensemble, args).write(folder)
+        print(compare(ensemble, folder, args.int8_graphs), file=sys.stderr)
+    print(f"exported into {args.output}")
+
+
+if __name__ == "__main__":
+    run_main(main, PROGRAM)

@@ -1,0 +1,1 @@
+"""Translation with an exported model: onnxruntime and numpy, neither torch nor fairseq."""
