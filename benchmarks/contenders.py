@@ -1,6 +1,7 @@
 """Models of the same size by name: fairseq's, ours, and other people's."""
 
 import argparse
+from pathlib import Path
 
 import torch
 from fairseq.data import Dictionary
@@ -30,13 +31,8 @@ class Task:
             self.source_dictionary.add_symbol(f"w{number}")
 
 
-def build(name: str, shape: Shape, task: Task, dropout: float, seed: int = 1):
-    """A model with random weights; the same ones for all but x-transformers."""
-    torch.manual_seed(seed)
-    if name == "x-transformers":
-        from benchmarks.x_transformers_peer import XTransformersPeer
-
-        return XTransformersPeer(shape, len(task.source_dictionary), dropout)
+def options_of(name: str, shape: Shape, dropout: float = 0.0) -> argparse.Namespace:
+    """The options of a model, complete."""
     arch, options = FAIRSEQ_MODELS[name]
     args = argparse.Namespace(
         arch=arch,
@@ -55,8 +51,37 @@ def build(name: str, shape: Shape, task: Task, dropout: float, seed: int = 1):
         **options,
     )
     ARCH_CONFIG_REGISTRY[arch](args)
-    model = ARCH_MODEL_REGISTRY[arch].build_model(args, task)
+    return args
+
+
+def build(name: str, shape: Shape, task: Task, dropout: float, seed: int = 1):
+    """A model with random weights; the same ones for all but x-transformers."""
+    torch.manual_seed(seed)
+    if name == "x-transformers":
+        from benchmarks.x_transformers_peer import XTransformersPeer
+
+        return XTransformersPeer(shape, len(task.source_dictionary), dropout)
+    args = options_of(name, shape, dropout)
+    model = ARCH_MODEL_REGISTRY[args.arch].build_model(args, task)
     return make_eager(model) if name == "eager" else model
+
+
+def save_for_converters(shape: Shape, task: Task, folder: Path) -> None:
+    """Write fairseq's Transformer as ``model.pt``, from English to French, and its dictionaries."""
+    args = options_of("fairseq", shape)
+    translation = dict(_name="transformer", task="translation", data=str(folder))
+    languages = dict(source_lang="en", target_lang="fr")
+    vars(args).update(**translation, **languages, left_pad_source=True, left_pad_target=False)
+    history = {"best_loss": 0, "lr_scheduler_state": {}, "num_updates": 0}
+    state = {
+        "args": args,
+        "model": build("fairseq", shape, task, dropout=0.0).state_dict(),
+        "optimizer_history": [{**history, "criterion_name": "", "optimizer_name": ""}],
+        "extra_state": {"epoch": 1, "train_iterator": {"epoch": 1}},
+    }
+    torch.save(state, folder / "model.pt")
+    for lang in languages.values():
+        task.source_dictionary.save(str(folder / f"dict.{lang}.txt"))
 
 
 def make_batch(shape: Shape, task: Task, device: str, seed: int = 1):

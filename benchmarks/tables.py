@@ -26,7 +26,7 @@ from realformer_runtime.atomic_output import atomic_output
 from realformer_runtime.command_line import ArgumentParser, UserError, run_main
 from realformer_runtime.installed_versions import installed_versions
 
-PEERS = ("x-transformers",)  # the others are in installed_versions
+PEERS = ("x-transformers", "ctranslate2")  # the others are in installed_versions
 Report = Dict[str, object]
 # Headings of each quantity and its ratio, what its median is divided by, decimals of the ratio.
 COLUMNS = {

@@ -155,3 +155,17 @@ def test_tables_of_another_file(text, tmp_path):
     path = tmp_path / "raw.json"
     path.write_text(text)
     assert str(path) in fails("python3", "-m", "benchmarks.tables", path, cwd=PROJECT)
+
+
+@pytest.mark.slow
+def test_engine(tmp_path):
+    pytest.importorskip("ctranslate2", reason="pip install '.[benchmarks]'")
+    options = "--shapes tiny --batches 2 --rounds 2 --length 5 --types 40 --threads 1".split()
+    json_file = ["--json", tmp_path / "engine.json"]
+    for precision, contenders in (
+        ("float32", ["CTranslate2", "engine", "fairseq"]),
+        ("int8", ["CTranslate2", "engine, int8", "engine"]),
+    ):
+        command = ["python3", "-m", "benchmarks.engine", *options, "--precisions", precision]
+        result = run(*command, *json_file, cwd=PROJECT)
+        check_report(tmp_path / "engine.json", contenders, 2, result.stdout)
