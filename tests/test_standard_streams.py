@@ -58,11 +58,12 @@ def test_translations_that_nobody_reads(bash, trained, prepared):
 
 
 ENVIRONMENTS = [
-    {"PYTHONIOENCODING": "latin-1"},
+    {"PYTHONIOENCODING": "latin-1", "PYTHONINSPECT": "1", "PYTHONHASHSEED": "7"},
     {"PYTHONIOENCODING": "ascii:replace", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"},
-    {"PYTHONUTF8": "0", "LC_ALL": "POSIX", "PYTHONCOERCECLOCALE": "0"},
-    {"PYTHONOPTIMIZE": "2", "PYTHONUNBUFFERED": "1", "PYTHONWARNINGS": "error"},
-    {"PYTHONINSPECT": "1", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "7"},
+    {
+        **{"PYTHONUTF8": "0", "LC_ALL": "POSIX", "PYTHONCOERCECLOCALE": "0"},
+        **{"PYTHONOPTIMIZE": "2", "PYTHONUNBUFFERED": "1", "PYTHONWARNINGS": "error"},
+    },
 ]
 
 
