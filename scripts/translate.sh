@@ -26,15 +26,16 @@
 #                        skip   leave its translation empty
 #                        error  translate nothing
 #                        In any case such lines are named.
-#   --dry-run            print fairseq-interactive's command for the same search, and no more
+#   --dry-run            print fairseq-interactive's command for the same search, and no more; with
+#                        --onnx the options of the search
 #   -- ...               options of fairseq-interactive, for example --cpu; with --onnx those of
 #                        them that change the search, for example --unkpen 1
 #
 # The output has a line for each line of the input, in its order; an empty line stays empty. Text
-# is UTF-8. A GPU is used if there is one. fairseq-interactive's command for the same search goes to
-# standard error: it reads and writes subwords, here the longest lines first, and has no 8-bit
-# integers. Unlike fairseq by default, a translation may be longer than 200 subwords if its source is
-# long (--max-len-a 1).
+# is UTF-8. With a checkpoint, a GPU is used if there is one, and fairseq-interactive's command for
+# the same search goes to standard error: it reads and writes subwords, here the longest lines
+# first, and has no 8-bit integers. Unlike fairseq by default, a translation may be longer than 200
+# subwords if its source is long (--max-len-a 1).
 #
 # Example
 #

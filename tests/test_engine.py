@@ -87,6 +87,24 @@ def test_beams(folder, model, beam):
     compare(folder, [model], beam=beam)
 
 
+@pytest.mark.parametrize("beam", [18, 30, 43])
+def test_beams_of_about_all_words(beam, tmp_path):
+    """A model that likes to end: many of the candidates are ends."""
+    model = with_trained_omega(share_decoder_input_output_embed=False)
+    with torch.no_grad():
+        features = model.decoder.output_projection.weight
+        features[EOS] = 3 * features.mean(dim=0) + 2 * features[7]
+    compare(export(model, tmp_path / "model"), [model], beam=beam)
+
+
+def test_lengths_stay_within_the_model(tmp_path):
+    model = build(max_source_positions=40, max_target_positions=12).eval()
+    translator = Translator(export(model, tmp_path / "model"))
+    for search in ({"match_source_len": True}, {"max_len_b": 200}):
+        (found,) = translator.translate_tokens(sentences([30]), **search)
+        assert len(found[0].tokens) <= 12
+
+
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_ngrams_do_not_repeat(folder, model, size, monkeypatch):
     """fairseq's rule, given the tokens that there are, where fairseq adds padding to them."""
@@ -199,5 +217,10 @@ def test_sampling_draws_from_the_model(folder, model):
     ):
         (found,) = translator.translate_tokens([words], **draw, **chosen)
         assert {hypothesis.tokens[0] for hypothesis in found} <= best
+    # Probabilities that are too small for numbers, as at the limit of the length.
+    for cold in ({}, {"sampling_topk": 2}, {"sampling_topp": 0.5}):
+        options = {**draw, "temperature": 1e-3, "max_len_b": 3, **cold}
+        (found,) = translator.translate_tokens([words], **options)
+        assert len(found) == 20
     again, twice = (translator.translate_tokens([words], **draw)[0] for _ in range(2))
     assert [h.tokens.tolist() for h in again] == [h.tokens.tolist() for h in twice]

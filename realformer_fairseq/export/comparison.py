@@ -9,7 +9,7 @@ import torch
 from realformer_runtime.command_line import UserError
 from realformer_runtime.engine.translator import Translator
 
-from ..inference.fairseq_interactive import Ensemble
+from ..inference.fairseq_interactive import Ensemble, errors_in_one_line
 
 SENTENCES = 32
 TOLERANCE = 1e-4  # of scores, which are means of log-probabilities
@@ -45,7 +45,7 @@ def compare(ensemble: Ensemble, folder: Path, int8: bool) -> str:
         UserError: they differ, otherwise than by two that are equally good
     """
     sentences = sentences_of(ensemble)
-    with torch.no_grad():
+    with torch.no_grad(), errors_in_one_line("the checkpoint's own translation"):
         expected = best_of_fairseq(ensemble, sentences)
     equal, worst = agreement(Translator(folder), sentences, expected)
     if not worst < TOLERANCE:
@@ -67,4 +67,5 @@ def agreement(
     found = [best[0] for best in translator.translate_tokens(sentences)]
     pairs = list(zip(found, expected))
     equal = sum(own.tokens.tolist() == tokens for own, (tokens, _) in pairs)
-    return equal, max(abs(own.score - score) for own, (_, score) in pairs)
+    differences = [abs(own.score - score) for own, (_, score) in pairs]
+    return equal, float(np.max(differences))  # unlike Python's, of nan, too

@@ -3,7 +3,6 @@
 Translations of both are compared before the folder is there.
 """
 
-import importlib.metadata
 import logging
 import os
 import shutil
@@ -15,10 +14,12 @@ from pathlib import Path
 from typing import Iterator
 
 import onnx
+import torch
 from torch import nn
 
 from realformer_checkpoints.reading import load_checkpoint
 from realformer_checkpoints.writing import write_checkpoint
+from realformer_runtime import __version__
 from realformer_runtime.command_line import ArgumentParser, UserError, run_main
 from realformer_runtime.engine.model_folder import (
     CODES,
@@ -53,7 +54,7 @@ A translation model from {source} to {target}, exported by realformer_fairseq {v
 
     scripts/translate.sh --onnx '{name}' < text > translation
 
-or, in Python with `pip install realformer_fairseq`:
+or, in Python, after `pip install .` in a copy of realformer_fairseq:
 
     from realformer_runtime.engine.translator import Translator
     Translator("{name}").translate(["A sentence."])
@@ -66,7 +67,9 @@ or, in Python with `pip install realformer_fairseq`:
 def new_folder(path: str) -> Iterator[Path]:
     """A temporary folder that becomes ``path`` if the block succeeds, and is deleted if not."""
     target = Path(os.path.abspath(path))
-    if target.exists():
+    if os.pathsep in str(target):
+        raise UserError(f"--output '{path}': a colon separates folders, and cannot be in one")
+    if os.path.lexists(target):
         raise UserError(f"--output '{path}': is there already: choose another, or delete it")
     if not target.parent.is_dir():
         raise UserError(f"--output '{path}': no such folder: '{target.parent}'")
@@ -107,8 +110,11 @@ def write_model(model: nn.Module, folder: Path) -> None:
     if hasattr(cfg, "residual_attention_of"):
         kinds = [cfg.residual_attention_of(chain) for chain in CHAINS]
     activation = str(cfg.activation_fn)
-    onnx.save(encoder_graph(model, activation, kinds[0]).model(), folder / ENCODER)
-    onnx.save(decoder_graph(model, activation, *kinds[1:]).model(), folder / DECODER)
+    try:
+        onnx.save(encoder_graph(model, activation, kinds[0]).model(), folder / ENCODER)
+        onnx.save(decoder_graph(model, activation, *kinds[1:]).model(), folder / DECODER)
+    except ValueError as error:  # of protobuf
+        raise UserError(f"a graph of more than 2 GB cannot be exported: {error}") from None
     sides = model.encoder.dictionary, model.decoder.dictionary
     write_dictionaries(folder, *(side.symbols for side in sides))
 
@@ -121,14 +127,13 @@ def write_rest(args, folder: Path) -> None:
         name=Path(args.output).name,
         source=args.source_lang,
         target=args.target_lang,
-        version=importlib.metadata.version("realformer_fairseq"),
+        version=__version__,
     )
     (folder / "README.md").write_text(text, "utf-8")
 
 
 def manifest_of(ensemble: Ensemble, args) -> Manifest:
     source, target = args.codes
-    packages = ("realformer_fairseq", "torch", "onnx")
     (model,) = ensemble.models
     return Manifest(
         source_lang=source,
@@ -140,7 +145,11 @@ def manifest_of(ensemble: Ensemble, args) -> Manifest:
         made_from={
             "checkpoint": Path(args.checkpoint).name,
             "sha256": sha256_of(Path(args.checkpoint)),
-            "versions": {name: importlib.metadata.version(name) for name in packages},
+            "versions": {
+                "realformer_fairseq": __version__,
+                "torch": torch.__version__,
+                "onnx": onnx.__version__,
+            },
         },
     )
 

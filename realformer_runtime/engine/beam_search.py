@@ -75,7 +75,7 @@ class BeamSearch:
         self.lengths = present.sum(axis=1)
         self.max_len = min(int(options.max_len_a * length + options.max_len_b), longest - 1)
         if options.match_source_len:
-            self.max_len = int(self.lengths.max())
+            self.max_len = min(int(self.lengths.max()), longest - 1)
         if options.min_len > self.max_len:
             raise UserError(f"min_len: {options.min_len} is above the limit of {self.max_len}")
         self.decodings = [model.start(source, present.astype(np.float32)) for model in models]
@@ -97,6 +97,8 @@ class BeamSearch:
             if not self._advance(step):
                 break
         for found in self.finished:
+            if not found:
+                raise UserError("the options of the search leave a sentence without translation")
             found.sort(key=lambda hypothesis: -hypothesis.score)
         return self.finished
 
@@ -109,7 +111,8 @@ class BeamSearch:
         rows = slice(None, None, beam) if step == 0 else slice(None)
         before = self.scores[:, step - 1] if step else None
         found = self._step(step, rows)
-        count = min(2 * beam, self.vocabulary - (step == 0))
+        # As fairseq: never all of them, since padding is never chosen.
+        count = min(2 * beam, (beam if step else 1) * self.vocabulary - 1)
         if self._best_suffice(step):
             best = allowed(found[0].best, found[0].best_tokens, self._forbidden(step))
             return best_of_rows(*best, before, batch, count)
@@ -147,6 +150,7 @@ class BeamSearch:
         lprobs = mean_of_models(
             [log_softmax(each.logits.numpy() / np.float32(options.temperature)) for each in found]
         )
+        lprobs[np.isnan(lprobs)] = -np.inf
         lprobs[:, self._forbidden(step)] = -np.inf
         lprobs[:, UNK] -= options.unkpen
         if step >= self.max_len:
@@ -154,7 +158,7 @@ class BeamSearch:
         if self._forced(step):
             forced = self.prefix[:, step]
             force_prefix(lprobs, forced if step == 0 else forced.repeat(self.beam))
-        if options.no_repeat_ngram_size:
+        elif options.no_repeat_ngram_size:
             history = self.tokens[rows, 1 : step + 1]
             block_repeated_ngrams(lprobs, history, options.no_repeat_ngram_size)
         return lprobs

@@ -53,7 +53,9 @@ def best_of_rows(
 def best_of_all(lprobs: np.ndarray, before: Optional[np.ndarray], batch: int, count: int):
     """The same from all log-probabilities, ``(R, V)``."""
     width = min(count, lprobs.shape[1])
-    tokens = np.argsort(-lprobs, axis=1, kind="stable")[:, :width]
+    tokens = np.argpartition(-lprobs, width - 1, axis=1)[:, :width]
+    order = np.argsort(-np.take_along_axis(lprobs, tokens, axis=1), axis=1, kind="stable")
+    tokens = np.take_along_axis(tokens, order, axis=1)
     return best_of_rows(np.take_along_axis(lprobs, tokens, axis=1), tokens, before, batch, count)
 
 
@@ -73,10 +75,13 @@ class Sampler:
             lprobs: ``(R, V)``; in the first step, where ``before`` is None, one row a sentence
         """
         order = np.argsort(-lprobs, axis=1, kind="stable")
-        probabilities = np.exp(np.take_along_axis(lprobs, order, axis=1).astype(np.float64))
+        ranked = np.take_along_axis(lprobs, order, axis=1).astype(np.float64)
+        # Relative to the best, which may itself be too improbable for a number.
+        best = np.maximum(ranked[:, :1], np.finfo(np.float64).min)
+        probabilities = np.exp(ranked - best)
         if self.options.sampling_topp > 0:
             # Up to the token with which the sum reaches the limit.
-            below = np.cumsum(probabilities, axis=1) < self.options.sampling_topp
+            below = np.cumsum(np.exp(ranked), axis=1) < self.options.sampling_topp
             probabilities[:, 1:][~below[:, :-1]] = 0
         elif self.options.sampling_topk > 0:
             probabilities[:, self.options.sampling_topk :] = 0
@@ -84,6 +89,7 @@ class Sampler:
         draws = beam if before is None else 1
         thresholds = self.random.random((len(lprobs), draws)) * sums[:, -1:]
         drawn = (sums[:, None] <= thresholds[..., None]).sum(-1)
+        drawn = np.minimum(drawn, lprobs.shape[1] - 1)  # nothing is allowed in such a row
         tokens = np.take_along_axis(order, drawn, axis=1)
         scores = np.take_along_axis(lprobs, tokens, axis=1).reshape(batch, beam)
         if before is None:

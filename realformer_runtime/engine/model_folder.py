@@ -2,17 +2,20 @@
 
 import hashlib
 import json
+import os
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Dict, List
 
 from ..command_line import UserError
+from .search_options import SearchOptions
 
 FORMAT = 1
 MANIFEST = "model.json"
 ENCODER, DECODER, CODES = "encoder.onnx", "decoder.onnx", "code"
 ENCODER_INT8, DECODER_INT8 = "encoder-int8.onnx", "decoder-int8.onnx"
 DICTIONARIES = "dictionaries.json"
+FOR_PEOPLE = (MANIFEST, "README.md")  # not checked
 
 
 @dataclass
@@ -39,9 +42,21 @@ class Manifest:
     files: Dict[str, str] = field(default_factory=dict)
     format: int = FORMAT
 
+    def check(self) -> None:
+        """Raise TypeError or ValueError for what no export writes."""
+        kinds = {"source_lang": str, "target_lang": str, "moses": bool, "search": dict}
+        kinds.update(files=dict, max_source_positions=int, max_target_positions=int)
+        for name, kind in kinds.items():
+            if not isinstance(getattr(self, name), kind):
+                raise TypeError(f"{name} is no {kind.__name__}")
+        SearchOptions(**self.search)
+        for name in {ENCODER, DECODER, DICTIONARIES, *self.files}:
+            if name not in self.files or name != os.path.basename(name):
+                raise ValueError(f"{name} is not a file of its own")
+
     def write(self, folder: Path) -> None:
         """Write into a folder that has all other files."""
-        names = sorted(path.name for path in folder.iterdir() if path.name != MANIFEST)
+        names = sorted(path.name for path in folder.iterdir() if path.name not in FOR_PEOPLE)
         self.files = {name: sha256_of(folder / name) for name in names}
         text = json.dumps(asdict(self), ensure_ascii=False, indent=2)
         (folder / MANIFEST).write_text(text + "\n", "utf-8")
@@ -56,7 +71,7 @@ def sha256_of(path: Path) -> str:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Read and check a folder, every byte of it.
+    """Read and check a folder, every byte of what is used.
 
     Raises:
         UserError: no such folder, no exported model, of a later version, or damaged
@@ -74,6 +89,7 @@ def read_manifest(folder: Path) -> Manifest:
                 f"--onnx '{folder}': of format {version}, where this version reads {FORMAT}"
             )
         manifest = Manifest(**{each.name: content[each.name] for each in fields(Manifest)})
+        manifest.check()
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(f"--onnx '{folder}': damaged: {MANIFEST}: {error!r}") from None
     for name, digest in manifest.files.items():

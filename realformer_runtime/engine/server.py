@@ -50,6 +50,7 @@ class Service(socketserver.ThreadingMixIn, socketserver.TCPServer):
             self.address_family, address = found[0], found[4]
             super().__init__(address, Handler, bind_and_activate=False)
             self.server_bind()
+            self.server_activate()
         except (OSError, UnicodeError) as error:
             reason = getattr(error, "strerror", None) or "no name of a host"
             raise UserError(f"--host '{host}' --port {port}: {reason}") from None
@@ -63,7 +64,6 @@ class Service(socketserver.ThreadingMixIn, socketserver.TCPServer):
         }
         self.page = page_of(manifest.source_lang, manifest.target_lang)
         self.batcher = Batcher(translator, most_waiting)
-        self.server_activate()
         threading.Thread(target=self.serve_forever, args=(0.1,), daemon=True).start()
 
     def url(self) -> str:

@@ -3,6 +3,7 @@
 import argparse
 import dataclasses
 import os
+import re
 import sys
 from typing import List, Sequence
 
@@ -18,6 +19,7 @@ from .search_options import SearchOptions
 from .translator import Translator
 
 IN_PARSER = ("beam", "lenpen", "max_tokens")
+NOT_OF_LINES = (*IN_PARSER, "nbest")  # a line becomes a line
 
 
 class Search:
@@ -39,7 +41,7 @@ def search_arguments(words: Sequence[str]) -> dict:
     """The options of a search that stand after ``--``, which are fairseq-interactive's."""
     parser = ArgumentParser(prog=PROGRAM, add_help=False, argument_default=argparse.SUPPRESS)
     for field in dataclasses.fields(SearchOptions):
-        if field.name in IN_PARSER:
+        if field.name in NOT_OF_LINES:
             continue
         if field.type is bool:
             parser.add_argument(flag(field.name), action="store_true")
@@ -64,8 +66,9 @@ def parse_args(argv: Sequence[str]):
 
 
 def load(args) -> Search:
-    threads = int(os.environ.get("OMP_NUM_THREADS") or 0)
-    return Search(Translator(args.onnx, threads or None, int8=args.int8), **args.search)
+    threads = re.match("[0-9]{1,4}", os.environ.get("OMP_NUM_THREADS", ""))  # may be a list
+    translator = Translator(args.onnx, int(threads[0]) if threads else None, int8=args.int8)
+    return Search(translator, **args.search)
 
 
 def main() -> None:

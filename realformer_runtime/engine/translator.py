@@ -36,7 +36,8 @@ class Translator:
     """
 
     def __init__(self, folder: Union[str, Path], threads: Optional[int] = None, int8: bool = False):
-        folders = [Path(name) for name in str(folder).split(os.pathsep)]
+        names = [folder] if isinstance(folder, Path) else folder.split(os.pathsep)
+        folders = [Path(name) for name in names]
         manifests = [read_manifest(path) for path in folders]
         words = [read_dictionaries(path) for path in folders]
         for path, manifest, own in zip(folders, manifests, words):
@@ -54,7 +55,7 @@ class Translator:
         moses, codes = self.manifest.moses, folders[0] / CODES
         self._tokenize = line_function(self.manifest.source_lang, moses, moses, moses)
         self._in_known_characters = in_known_characters(self.source.words)
-        self._encode = line_encoder(str(codes)) if codes.exists() else str
+        self._encode = line_encoder(str(codes)) if CODES in self.manifest.files else str
         self._detokenize = line_detokenizer(self.manifest.target_lang)
 
     def translate(self, lines: Sequence[str], overlong: str = SPLIT, **search: Any) -> List[str]:
@@ -65,6 +66,8 @@ class Translator:
                 (``split``), left empty (``skip``) or refused (``error``)
             search: fields of ``SearchOptions``
         """
+        if isinstance(lines, str):
+            raise UserError("lines: a list of lines is needed, not a text")
         limit = self.subword_limit(**search)
         parts = parts_of_sentences([self.subwords(line) for line in lines], limit, overlong)
         return self.translate_sentences(parts, **search)
@@ -113,8 +116,10 @@ class Translator:
             search: fields of ``SearchOptions``
         """
         options = self.options.changed(search)
+        prefix = [()] * len(sentences) if prefix is None else prefix
+        check_subwords(sentences, prefix, self.longest_source - 1)
         encoded = [self.source.encode(sentence) for sentence in sentences]
-        starts = [self.target.encode(words)[:-1] for words in prefix or [()] * len(encoded)]
+        starts = [self.target.encode(words)[:-1] for words in prefix]
         found: Dict[int, List[Hypothesis]] = {}
         bar_off = None if progress and len(encoded) >= LONG_TEXT else True  # None: on a terminal
         with tqdm(total=len(encoded), unit="sentence", disable=bar_off) as bar:
@@ -131,6 +136,20 @@ class Translator:
     ) -> List[List[Hypothesis]]:
         sizes = len(self.target), self.longest_target
         return BeamSearch(self.models, options, source, *sizes, prefix, alignment).run()
+
+
+def check_subwords(
+    sentences: Sequence[Sequence[str]], prefix: Sequence[Sequence[str]], limit: int
+) -> None:
+    """Raise UserError for what cannot be searched."""
+    longest = max(map(len, sentences), default=0)
+    if longest > limit:
+        raise UserError(f"a sentence has {longest} subwords, where the model takes {limit}")
+    if len(prefix) != len(sentences):
+        raise UserError(f"prefix: of {len(prefix)} sentences, where there are {len(sentences)}")
+    special = {word for words in prefix for word in words} & {"<s>", "<pad>", "</s>"}
+    if special:
+        raise UserError(f"prefix: {special.pop()} is no part of a translation")
 
 
 def batches(lengths: Sequence[int], max_tokens: int) -> Iterator[List[int]]:
