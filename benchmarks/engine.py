@@ -20,7 +20,7 @@ from benchmarks.options import SHAPES, Shape, counts, listed, new_parser
 from benchmarks.rounds import in_turns, timed
 from benchmarks.tables import Report, add_case, new_report
 from realformer_fairseq.export.int8 import quantize_graphs
-from realformer_fairseq.export.onnx_export import write_model
+from realformer_fairseq.export.onnx_export import limits_of, write_model
 from realformer_runtime.command_line import UserError, run_main, whole_number_above_0
 from realformer_runtime.engine.model_folder import Manifest
 from realformer_runtime.engine.translator import Translator
@@ -35,8 +35,8 @@ def engine(shape: Shape, task: Task, args, folder: Path, int8: bool) -> Translat
     write_model(model, folder)
     if int8:
         quantize_graphs(folder)
-    limits = dict(zip(("max_source_positions", "max_target_positions"), model.max_positions()))
-    Manifest(source_lang="en", target_lang="fr", moses=False, **limits).write(folder)
+    facts = dict(source_lang="en", target_lang="fr", moses=False)
+    Manifest(**facts, **limits_of(model)).write(folder)
     return Translator(folder, args.threads, int8)
 
 

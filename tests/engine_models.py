@@ -6,7 +6,7 @@ import torch
 from models import EOS, PAD, TASK
 
 from realformer_fairseq.export.int8 import quantize_graphs
-from realformer_fairseq.export.onnx_export import write_model
+from realformer_fairseq.export.onnx_export import limits_of, write_model
 from realformer_runtime.engine.model_folder import Manifest
 from realformer_runtime.engine.translator import Translator
 
@@ -18,8 +18,7 @@ def export(model, folder: Path, int8=False, **manifest) -> Path:
     if int8:
         quantize_graphs(folder)
     facts = dict(source_lang="en", target_lang="fr", moses=False)
-    limits = dict(zip(("max_source_positions", "max_target_positions"), model.max_positions()))
-    Manifest(**facts, **{**limits, **manifest}).write(folder)
+    Manifest(**facts, **{**limits_of(model), **manifest}).write(folder)
     return folder
 
 

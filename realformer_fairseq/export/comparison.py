@@ -28,10 +28,7 @@ def best_of_fairseq(
     ensemble: Ensemble, sentences: List[List[str]]
 ) -> List[Tuple[List[int], float]]:
     tensors = [ensemble.binarize(" ".join(sentence)) for sentence in sentences]
-    options = ensemble.cfg.generation
-    found = ensemble.generate(
-        tensors, options.beam, lenpen=options.lenpen, max_len_a=1, max_len_b=200
-    )
+    found = ensemble.generate(tensors, ensemble.cfg.generation.beam)
     return [(best[0]["tokens"].tolist(), float(best[0]["score"])) for best in found]
 
 

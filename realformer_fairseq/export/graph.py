@@ -1,5 +1,6 @@
 """Build an ONNX graph node by node."""
 
+import hashlib
 from typing import Dict, List, Sequence, Union
 
 import numpy
@@ -24,7 +25,7 @@ class Graph:
         self.inputs: List[onnx.ValueInfoProto] = []
         self.outputs: List[onnx.ValueInfoProto] = []
         self.initializers: Dict[str, onnx.TensorProto] = {}
-        self._constants: Dict[bytes, str] = {}
+        self._constants: Dict[str, str] = {}
         self._names: Dict[str, str] = {}  # of outputs, whose values have others inside
 
     def input(self, name: str, kind: int, shape: Sequence[Union[int, str]]) -> str:
@@ -57,7 +58,7 @@ class Graph:
         if isinstance(tensor, torch.Tensor):
             tensor = tensor.detach().float().contiguous().numpy()
         array = numpy.ascontiguousarray(tensor)
-        key = array.dtype.str.encode() + repr(array.shape).encode() + array.tobytes()
+        key = f"{array.dtype} {array.shape} {hashlib.sha256(array).hexdigest()}"
         if key not in self._constants:
             name = name or f"constant_{len(self.initializers)}"
             self._constants[key] = name

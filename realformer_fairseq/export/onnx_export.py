@@ -11,7 +11,7 @@ import warnings
 from argparse import Namespace
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Iterator
+from typing import Dict, Iterator
 
 import onnx
 import torch
@@ -38,6 +38,7 @@ from ..inference.fairseq_interactive import (
     read_options,
 )
 from ..inference.languages import set_languages
+from ..inference.model_arguments import add_model_arguments, check_model_arguments
 from ..models.config import CHAINS
 from ..models.hub_interface import BEAM, LENPEN, check_file, check_files
 from .comparison import compare
@@ -132,6 +133,12 @@ def write_rest(args, folder: Path) -> None:
     (folder / "README.md").write_text(text, "utf-8")
 
 
+def limits_of(model: nn.Module) -> Dict[str, int]:
+    """The longest sentences of a model, as the manifest names them."""
+    source, target = model.max_positions()
+    return {"max_source_positions": source, "max_target_positions": target}
+
+
 def manifest_of(ensemble: Ensemble, args) -> Manifest:
     source, target = args.codes
     (model,) = ensemble.models
@@ -139,8 +146,7 @@ def manifest_of(ensemble: Ensemble, args) -> Manifest:
         source_lang=source,
         target_lang=target,
         moses=args.moses,
-        max_source_positions=model.max_positions()[0],
-        max_target_positions=model.max_decoder_positions(),
+        **limits_of(model),
         search=dict(SEARCH),
         made_from={
             "checkpoint": Path(args.checkpoint).name,
@@ -158,16 +164,13 @@ def parse_args() -> Namespace:
     parser = ArgumentParser(__doc__, prog=PROGRAM)
     add = parser.add_argument
     add("--checkpoint", required=True, metavar="FILE", help="a trained model")
-    add("--data", required=True, metavar="DIR", help="folder with the dictionaries")
     add("--output", required=True, metavar="FOLDER", help="must not be there yet")
-    add("--bpe-codes", metavar="FILE", help="default: code in --data, if it is there")
-    add("--source-lang", metavar="LANG", help="default: the checkpoint's")
-    add("--target-lang", metavar="LANG", help="default: the checkpoint's")
-    add("--moses", action="store_true", help="for models of WMT'14 data")
     add("--int8", action="store_true", help="also with 8-bit integers")
+    add_model_arguments(parser)
     args = parser.parse_args()
     search = {"beam": BEAM, "lenpen": LENPEN, "max_tokens": 2000, "interactive": False}
     vars(args).update(search, int8_graphs=args.int8, int8=False, dry_run=False, extra=["--cpu"])
+    check_model_arguments(args)
     return args
 
 

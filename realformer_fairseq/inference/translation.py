@@ -13,7 +13,6 @@ from fairseq.data.data_utils import post_process
 
 from realformer_runtime.command_line import (
     ArgumentParser,
-    UserError,
     run_main,
 )
 from realformer_runtime.text.bpe_encoding import codes_of_another_model, line_encoder
@@ -31,6 +30,7 @@ from ..models.hub_interface import check_files as check_checkpoint
 from .fairseq_interactive import Ensemble, interactive_command, load_ensemble, read_options
 from .int8 import quantize
 from .languages import set_languages
+from .model_arguments import add_model_arguments, check_model_arguments
 
 
 def load(args, command: Sequence[str]) -> Ensemble:
@@ -72,38 +72,19 @@ def check_paths(args) -> None:
     check_files(args)
 
 
-def check_words(args) -> None:
-    """Refuse paths and options that fairseq would take for something else; raises UserError."""
-    given = [("--checkpoint", args.checkpoint), ("--data", args.data)]
-    for name, word in [*given, *[("--", word) for word in args.extra]]:
-        if "${" in word:
-            raise UserError(f"{name} '{word}': fairseq takes ${{...}} for a variable of its own")
-    for name, path in given:
-        if os.pathsep in path and os.path.exists(path):
-            raise UserError(f"{name} '{path}': a colon separates paths, and cannot be in one")
-
-
 def parse_args(argv: Sequence[str]):
     """Options of ours; ``extra`` is what follows ``--``."""
     end = argv.index("--") if "--" in argv else len(argv)
     parser = ArgumentParser(prog=PROGRAM, description=__doc__)
-    add = parser.add_argument
-    add("--checkpoint", required=True, metavar="FILE[:FILE...]", help="several are an ensemble")
-    add("--data", required=True, metavar="DIR", help="folder with the dictionaries")
-    add("--bpe-codes", metavar="FILE", help="default: code in --data")
-    add("--source-lang", metavar="LANG", help="default: the checkpoint's")
-    add("--target-lang", metavar="LANG", help="default: the checkpoint's")
-    add("--moses", action="store_true", help="tokenise as for WMT'14")
+    checkpoint = dict(required=True, metavar="FILE[:FILE...]", help="several are an ensemble")
+    parser.add_argument("--checkpoint", **checkpoint)
+    add_model_arguments(parser)
     add_arguments(parser)
     parser.set_defaults(beam=BEAM, lenpen=LENPEN, max_tokens=2000)
     args = parser.parse_args(argv[:end])
     args.extra = list(argv[end + 1 :])
     check_arguments(args)
-    check_words(args)
-    # fairseq's parser would take such a path for an option.
-    for name in ("checkpoint", "data"):
-        path = getattr(args, name)
-        setattr(args, name, f"./{path}" if path.startswith("-") else path)
+    check_model_arguments(args)
     args.bpe_codes = args.bpe_codes or os.path.join(args.data, "code")
     return args
 

@@ -18,6 +18,7 @@ from realformer_runtime.command_line import UserError, flag
 
 from .data_checks import check_data
 from .option_ranges import check_ranges
+from .resume_choice import LAST, RESETS
 from .validation_checks import CRITERIONS, check_bleu, check_metric, name_of, warn_once
 
 ASYNCHRONOUS = "write_checkpoints_asynchronously"
@@ -117,7 +118,6 @@ def hardware(cfg: Any) -> Iterator[Tuple[bool, str]]:
 def restoring(cfg: Any) -> Iterator[Tuple[bool, str]]:
     """Pairs of a condition and the message that it leads to."""
     checkpoint = cfg.checkpoint
-    resets = "reset_optimizer reset_lr_scheduler reset_dataloader reset_meters".split()
     overrides = checkpoint.optimizer_overrides
     yield (not checkpoint.save_dir, "--save-dir '': the name of a folder is needed")
     yield (
@@ -127,10 +127,10 @@ def restoring(cfg: Any) -> Iterator[Tuple[bool, str]]:
     if checkpoint.finetune_from_model is None:
         return
     yield (
-        checkpoint.restore_file != "checkpoint_last.pt",
+        checkpoint.restore_file != LAST,
         "--finetune-from-model and --restore-file cannot be used together: choose one",
     )
-    for name in resets:
+    for name in RESETS:
         yield (
             checkpoint[name],
             f"{flag(name)} goes without saying with --finetune-from-model: leave it out",

@@ -14,10 +14,8 @@ from fairseq.trainer import Trainer
 
 from realformer_runtime.command_line import UserError, flag
 
+from .resume_choice import LAST, RESETS
 from .resuming import decided_by_first_rank
-
-LAST = "checkpoint_last.pt"  # fairseq's default of --restore-file
-RESETS = ("reset_optimizer", "reset_lr_scheduler", "reset_dataloader", "reset_meters")
 
 logger = logging.getLogger(__name__)
 

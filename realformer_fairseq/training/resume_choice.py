@@ -8,6 +8,9 @@ from typing import Any, Dict, Optional, Tuple
 from realformer_checkpoints.reading import load_checkpoint
 from realformer_runtime.command_line import UserError
 
+LAST = "checkpoint_last.pt"  # fairseq's default of --restore-file
+RESETS = ("reset_optimizer", "reset_lr_scheduler", "reset_dataloader", "reset_meters")
+
 
 def load_whole(path: str) -> Dict[str, Any]:
     """Load a checkpoint after checking every byte, or raise UserError. Tensors stay on the disk."""
@@ -74,7 +77,7 @@ def choose_checkpoint(filename: str, save_dir: str) -> Tuple[str, str]:
             return filename, ""
         except UserError as error:
             why = str(error)
-    is_last = path == Path(save_dir, "checkpoint_last.pt")
+    is_last = path == Path(save_dir, LAST)
     instead = newest_whole(path.parent, besides=path) if is_last else None
     if instead is not None:
         return instead, f"{why}; going on from {instead}"

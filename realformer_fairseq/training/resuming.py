@@ -11,7 +11,7 @@ import math
 import os
 import sys
 from pathlib import Path
-from typing import Any, Callable, List, NamedTuple, Sequence, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
 
 import torch
 from fairseq.distributed import utils as distributed_utils
@@ -56,9 +56,9 @@ class Choice(NamedTuple):
     lacks_omega: bool
 
 
-def check_state(path: str, trainer: Trainer, resets: Resets) -> None:
+def check_state(path: str, state: Dict[str, Any], trainer: Trainer, resets: Resets) -> None:
     """Refuse a checkpoint whose state these options cannot go on from."""
-    state, cfg = load_checkpoint(path), trainer.cfg
+    cfg = trainer.cfg
     found = []
     if updates_of(state) is not None and not resets.optimizer:
         found = unloadable_state(state, cfg, same_schedule=not resets.lr_scheduler)
@@ -68,13 +68,13 @@ def check_state(path: str, trainer: Trainer, resets: Resets) -> None:
         raise UserError(f"{path} cannot be gone on from: {'; '.join(found)}")
 
 
-def check_model(path: str, trainer: Trainer, fine_tuning: bool) -> Choice:
+def check_model(path: str, state: Dict[str, Any], trainer: Trainer, fine_tuning: bool) -> Choice:
     """Refuse a checkpoint of another model: a UserError names the differences.
 
     Args:
         fine_tuning: options may differ if the parameters fit
     """
-    state, model = load_checkpoint(path), trainer._model
+    model = trainer._model
     reason = option_group(state, "model") is not None and why_no_model_can_be_built(state)
     if reason:
         raise UserError(f"{path}: refused: {reason}")
@@ -105,8 +105,9 @@ def prepare_loading(trainer: Trainer, filename: str, resets: Resets) -> Choice:
     path, warning = choose_checkpoint(filename, save_dir)
     choice = Choice(path, [], False)
     if os.path.exists(path):
-        choice = check_model(path, trainer, fine_tuning=resets.optimizer)
-        check_state(path, trainer, resets)
+        state = load_checkpoint(path)
+        choice = check_model(path, state, trainer, fine_tuning=resets.optimizer)
+        check_state(path, state, trainer, resets)
     return choice._replace(warnings=[*filter(None, [warning]), *choice.warnings])
 
 

@@ -33,8 +33,6 @@ from fairseq.distributed import utils as distributed_utils
 from fairseq.file_io import PathManager
 from fairseq.trainer import Trainer
 
-from .affected_models import is_trained_by_us
-
 SIGNALS = (signal.SIGTERM, signal.SIGUSR1)
 SAME_SIGNAL = 5.0  # seconds
 NOTHING_SAVED = 1  # exit code
@@ -148,8 +146,6 @@ def forward_to_spawned(call_main: Callable[..., Any]) -> Callable[..., Any]:
     def call_and_forward(cfg, main, **kwargs):
         distributed = cfg.distributed_training
         several = distributed.distributed_world_size > 1 and not distributed.distributed_no_spawn
-        if not is_trained_by_us(getattr(cfg.model, "_name", None)):
-            return call_main(cfg, main, **kwargs)
         with signals_given_back():
             forwarder = SignalWatch(forward=True) if several else None
             try:

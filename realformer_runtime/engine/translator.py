@@ -8,7 +8,7 @@ import numpy as np
 from tqdm import tqdm
 
 from ..command_line import UserError
-from ..text.bpe_encoding import line_encoder
+from ..text.bpe_encoding import line_encoder, remove_bpe
 from ..text.known_characters import in_known_characters
 from ..text.overlong_sentences import SPLIT, parts_of_sentences
 from ..text.tokenization import line_detokenizer, line_function
@@ -95,7 +95,7 @@ class Translator:
         parts = [part for sentence in sentences for part in sentence]
         best = (found[0] for found in self.translate_tokens(parts, progress=progress, **search))
         texts = (" ".join(self.target.decode(each.tokens)) for each in best)
-        words = iter([f"{text} ".replace("@@ ", "").rstrip() for text in texts])
+        words = map(remove_bpe, texts)
         return [self._detokenize(" ".join(next(words) for _ in parts)) for parts in sentences]
 
     def translate_tokens(

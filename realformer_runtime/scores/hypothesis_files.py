@@ -5,6 +5,7 @@ import sys
 from typing import Dict, List, Sequence
 
 from ..command_line import UserError
+from ..text.bpe_encoding import remove_bpe
 from ..text.tokenization import attach_curly_apostrophe, join_curly_apostrophe, line_detokenizer
 from ..text.utf8_lines import open_text, read_utf8_lines
 
@@ -37,11 +38,6 @@ def read_references(path: str) -> List[str]:
         )
     check_words(lines, path)
     return lines
-
-
-def remove_bpe(line: str) -> str:
-    """Join subwords: ``B@@ on@@ jour`` becomes ``Bonjour``."""
-    return re.sub(r"@@( |$)", "", line)
 
 
 def check_words(lines: Sequence[str], path: str) -> None:

@@ -6,6 +6,7 @@ the result is the same.
 
 import collections
 import io
+import re
 from contextlib import redirect_stderr
 from pathlib import Path
 from typing import Callable, Dict, List, Sequence, Tuple
@@ -161,6 +162,11 @@ def line_encoder(codes: str, flag: str = "--codes") -> Callable[[str], str]:
         return encode(line) if len(parts) < 2 else "".join(map(encode, parts))
 
     return encode_line
+
+
+def remove_bpe(line: str) -> str:
+    """Join subwords: ``B@@ on@@ jour`` becomes ``Bonjour``."""
+    return re.sub(r"@@( |$)", "", line)
 
 
 def codes_of_another_model(encode: Callable[[str], str], symbols: Sequence[str]) -> str:
