@@ -1,6 +1,6 @@
 """RealFormer for fairseq: ``--user-dir realformer_fairseq --arch realformer_wmt_en_fr``.
 
-Importing this package registers models, architectures, an optimizer and a tokenizer with fairseq,
+Importing this package registers models, architectures, a criterion, an optimizer and a tokenizer with fairseq,
 lets torch load fairseq's checkpoints, and installs the wrappers listed in ``fairseq_patches``.
 """
 
@@ -14,18 +14,24 @@ from realformer_checkpoints.safe_types import allow_fairseq_checkpoints
 
 from . import fairseq_patches
 from .inference.fairseq_tokenizer import RealFormerMosesTokenizer
+from .models.masked_lm import RealFormerMaskedLM
 from .models.model import RealFormerModel
 from .models.multilingual import MultilingualRealFormerModel
 from .moved_modules import find_moved_modules
+from .numpy_names import provide_removed_names
+from .training.masked_lm_criterion import MaskedLmWithAccuracy
 from .training.radam import FairseqRAdam
 
 __all__ = [
     "FairseqRAdam",
+    "MaskedLmWithAccuracy",
     "MultilingualRealFormerModel",
+    "RealFormerMaskedLM",
     "RealFormerModel",
     "RealFormerMosesTokenizer",
 ]
 
 allow_fairseq_checkpoints()
+provide_removed_names()
 fairseq_patches.install()
 find_moved_modules()

@@ -42,6 +42,13 @@ def whole_number_above_0(text: str, most: int = 10**18 - 1) -> int:
     return int(text)
 
 
+def whole_number_from_0(text: str) -> int:
+    """A count that may be 0; the ``type`` of an option."""
+    if not re.fullmatch("[0-9]{1,18}", text):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 0 on")
+    return int(text)
+
+
 class ArgumentParser(argparse.ArgumentParser):
     """``argparse`` without abbreviations and repetitions, whose errors are one line.
 

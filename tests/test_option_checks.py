@@ -3,7 +3,6 @@
 import os
 import shutil
 
-import numpy as np
 import pytest
 from conftest import PROJECT, TRAINING, run
 from fairseq_mains import COMMON, train
@@ -135,13 +134,6 @@ def test_files_of_data_that_are_damaged(refusal, data, tmp_path, name, content, 
     shutil.copytree(data, tmp_path / "data")
     (tmp_path / "data" / name).write_bytes(content)
     assert words in refusal(data=tmp_path / "data")
-
-
-@pytest.mark.skipif(np.__version__ < "2", reason="fairseq's buckets work")
-def test_buckets_need_another_numpy(refusal):
-    assert "--num-batch-buckets 4: fairseq's buckets need numpy 1" in refusal(
-        "--num-batch-buckets", 4
-    )
 
 
 def test_two_dictionaries_cannot_share_embeddings(refusal, data, tmp_path):

@@ -19,13 +19,14 @@ from realformer_runtime.command_line import (
     UserError,
     run_main,
     whole_number_above_0,
+    whole_number_from_0,
 )
 
 from .attention_map import draw_sentence
 from .attention_plots import MEDIAN_BINS, draw_distributions
 from .attention_recorder import PLACES, recorded_attention
 from .attention_statistics import MEASURES, AttentionStatistics
-from .trained_model import index, load_model_and_split
+from .trained_model import load_model_and_split
 
 PROGRAM = "analyze_attention.sh"
 COLUMNS = "measure attention layer head count mean lower_quartile median upper_quartile".split()
@@ -110,8 +111,8 @@ def parse_args():
     add("--out", required=True, metavar="DIR", help="where table and pictures go")
     add("--gen-subset", default="test", metavar="NAME", help="split of --data")
     add("--max-tokens", type=whole_number_above_0, default=2000, metavar="N", help="of a batch")
-    add("--sentence", type=index, metavar="N", help="only draw the attention of this sentence")
-    add("--layer", type=index, metavar="N", help="with --sentence; default: the top layer")
+    add("--sentence", type=whole_number_from_0, metavar="N", help="only draw the attention of this sentence")
+    add("--layer", type=whole_number_from_0, metavar="N", help="with --sentence; default: the top layer")
     add("--title", default="", metavar="TEXT", help="above the pictures")
     add("--no-pictures", action="store_true", help="only the table")
     add("--cpu", action="store_true", help="even if there is a GPU")

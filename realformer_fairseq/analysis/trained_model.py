@@ -1,6 +1,5 @@
 """Load a trained Transformer, ours or fairseq's, and a split of prepared data."""
 
-import argparse
 import logging
 import os
 import warnings
@@ -13,13 +12,6 @@ from fairseq.models.transformer import TransformerModelBase
 from realformer_checkpoints.incomplete_states import load_with_options
 from realformer_checkpoints.reading import stored_option
 from realformer_runtime.command_line import UserError
-
-
-def index(text: str) -> int:
-    """A number from 0 on; the ``type`` of an option."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 0 on")
-    return int(text)
 
 
 def load_model(checkpoint: str, data: str) -> Tuple[TransformerModelBase, tasks.FairseqTask]:

@@ -4,19 +4,25 @@ import argparse
 import difflib
 import functools
 from dataclasses import Field, dataclass, field, fields
-from typing import Any, FrozenSet, Iterable, List, Optional, Sequence
+from typing import Any, FrozenSet, Iterable, List, Optional, Sequence, Type
 
 from fairseq.dataclass import ChoiceEnum
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.models.transformer import TransformerConfig
 from fairseq.models.transformer.transformer_legacy import base_architecture
 
-from realformer_runtime.command_line import UserError, flag, whole_number_above_0
+from realformer_runtime.command_line import (
+    UserError,
+    flag,
+    whole_number_above_0,
+    whole_number_from_0,
+)
 
 from ..modules.residual_scores import RESIDUAL_ATTENTION_CHOICES
 from ..modules.sublayer_scaling import SUBLAYER_SCALING_CHOICES
 
 CHAINS = ("encoder", "decoder", "cross")
+METAVARS = {int: "N", float: "X", str: "LIST"}
 
 
 class RefusedOption(UserError, ValueError):
@@ -43,6 +49,17 @@ def residual_chains(value: str) -> str:
             "(for no chain at all: --residual-attention none)"
         )
     return ",".join(chain for chain in CHAINS if chain in chains)
+
+
+def positive_number(value: str) -> float:
+    """Check a number. Raises argparse.ArgumentTypeError unless it is above 0 and finite."""
+    try:
+        number = float(value)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{value!r} is not a number above 0")
+    return number
 
 
 def option(default: Any, help: str, check=None, shown: str = "", transformer: str = "") -> Any:
@@ -103,7 +120,7 @@ class RealFormerConfig(TransformerConfig):
         Raises:
             RefusedOption: naming the flag and the accepted values
         """
-        for own in own_options():
+        for own in own_options(type(self)):
             value, choices = getattr(self, own.name), choices_of(own)
             if choices and str(value) not in choices:
                 raise RefusedOption(f"{flag(own.name)} {value}: choose one of {', '.join(choices)}")
@@ -138,9 +155,28 @@ class RealFormerConfig(TransformerConfig):
             )
 
 
-def own_options() -> List[Field]:
-    """The options that fairseq's Transformer lacks."""
-    return [own for own in fields(RealFormerConfig) if own.name in RealFormerConfig.__annotations__]
+@dataclass
+class MaskedLMConfig(RealFormerConfig):
+    """The options of the masked language model, whose only stack is the encoder."""
+
+    token_types: int = option(
+        0,
+        "segment embeddings, as BERT's; 0 for none, as RoBERTa",
+        whole_number_from_0,
+    )
+    layer_norm_eps: float = option(1e-5, "of every layer norm; BERT's is 1e-12", positive_number)
+
+    @classmethod
+    def from_namespace(cls, args):
+        """From the flat options of fairseq's RoBERTa."""
+        cfg = super().from_namespace(args)
+        cfg.decoder.layers = 0
+        return cfg
+
+
+def own_options(config: Type[RealFormerConfig] = RealFormerConfig) -> List[Field]:
+    """The options that fairseq's model lacks, those declared by :func:`option`."""
+    return [own for own in fields(config) if "check" in own.metadata]
 
 
 def choices_of(own: Field) -> Optional[Sequence[str]]:
@@ -181,11 +217,13 @@ def add_arguments(parser) -> None:
     add_own_arguments(parser)
 
 
-def add_own_arguments(parser) -> None:
-    """Add the options that fairseq's Transformer lacks."""
-    for own in own_options():
+def add_own_arguments(parser, config: Type[RealFormerConfig] = RealFormerConfig) -> None:
+    """Add the options that fairseq's model lacks; a model with one chain has none to choose."""
+    for own in own_options(config):
+        if own.name == "residual_chains" and config is not RealFormerConfig:
+            continue
         choices = choices_of(own)
-        metavar = None if choices else "N" if own.type is int else "LIST"
+        metavar = None if choices else METAVARS[own.type]
         parser.add_argument(
             flag(own.name),
             choices=choices,

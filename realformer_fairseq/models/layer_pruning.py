@@ -67,18 +67,18 @@ def layers_to_keep(args, side: str) -> Optional[str]:
     return kept
 
 
-def count_layers(state: Dict[str, Tensor], side: str) -> int:
-    """The number of layers of one side in a checkpoint's parameters."""
-    found = (re.match(rf"{side}\.layers\.(\d+)\.", name) for name in state)
+def count_layers(state: Dict[str, Tensor], stack: str) -> int:
+    """The number of layers of one stack, a path, in a checkpoint's parameters."""
+    found = (re.match(rf"{re.escape(stack)}\.layers\.(\d+)\.", name) for name in state)
     return len({layer[1] for layer in found if layer})
 
 
-def pruned(state: Dict[str, Tensor], side: str, kept: str) -> Dict[str, Tensor]:
-    """The parameters of a checkpoint, without the layers of one side that are not in ``kept``."""
+def pruned(state: Dict[str, Tensor], stack: str, kept: str) -> Dict[str, Tensor]:
+    """The parameters of a checkpoint, without the layers of one stack that are not in ``kept``."""
     places = {number: str(place) for place, number in enumerate(kept.split(","))}
     found = {}
     for name, tensor in state.items():
-        layer = re.match(rf"({side}\.layers\.)(\d+)(\..*)", name)
+        layer = re.match(rf"({re.escape(stack)}\.layers\.)(\d+)(\..*)", name)
         if layer is None:
             found[name] = tensor
         elif layer[2] in places:

@@ -1,20 +1,18 @@
 """The model ``realformer``: fairseq's Transformer with our encoder and decoder."""
 
-from typing import Dict, Optional
-
 from fairseq.models import register_model, register_model_architecture
 from fairseq.models.transformer import TransformerModelBase
 from fairseq.tasks.language_modeling import LanguageModelingTask
 from fairseq.tasks.multilingual_translation import MultilingualTranslationTask
 from omegaconf import OmegaConf
 
-from ..modules.dropout import replace_dropout
 from . import layer_pruning
 from .architectures import ARCHITECTURES, complete_options
 from .config import RealFormerConfig, RefusedOption, add_arguments, check_names
 from .decoder import RealFormerDecoder
 from .encoder import RealFormerEncoder
 from .hub_interface import TranslationHub, check_files
+from .stacks import ModelOfStacks, finish, take_layers_to_keep
 
 
 def check_task(task) -> None:
@@ -35,15 +33,13 @@ def check_task(task) -> None:
 
 
 @register_model("realformer")
-class RealFormerModel(TransformerModelBase):
+class RealFormerModel(ModelOfStacks, TransformerModelBase):
     """RealFormer encoder-decoder (He et al. 2020, arXiv 2012.11747).
 
     Parameters have the names of fairseq's Transformer, so each can load a checkpoint of the other.
     The model has another name, so that a converter for ``transformer`` refuses its checkpoints
     instead of dropping the residual scores.
     """
-
-    layers_to_keep: Dict[str, Optional[str]] = {}
 
     @classmethod
     def add_args(cls, parser):
@@ -61,40 +57,14 @@ class RealFormerModel(TransformerModelBase):
         if OmegaConf.is_config(args):  # hydra
             check_names(args)
         complete_options(args)
-        # The checkpoint stores args, so they must describe the model without the layers that go.
-        kept = {side: layer_pruning.layers_to_keep(args, side) for side in layer_pruning.SIDES}
-        for side, numbers in kept.items():
-            setattr(args, f"{side}_layers_to_keep", None)
-            if numbers:
-                setattr(args, f"{side}_layers", len(numbers.split(",")))
+        kept = take_layers_to_keep(args, cls)
         cfg = RealFormerConfig.from_namespace(args)
         cfg.check()
         try:
             model = super().build_model(cfg, task)
         except (AssertionError, ValueError) as error:
             raise RefusedOption(str(error) or repr(error)) from error
-        model.layers_to_keep = kept
-        replace_dropout(model)
-        return model
-
-    def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
-        """Load parameters, of a checkpoint with more layers those of ``layers_to_keep``.
-
-        ``--missing-omega initial`` leaves each omega that the checkpoint lacks as it is.
-        """
-        state_dict = self.without_pruned_layers(state_dict)
-        if str(self.cfg.missing_omega) == "initial":
-            omegas = {n: value for n, value in self.state_dict().items() if n.endswith(".omega")}
-            state_dict = {**omegas, **state_dict}
-        return super().load_state_dict(state_dict, strict)
-
-    def without_pruned_layers(self, state_dict):
-        """The parameters of a checkpoint that ``layers_to_keep`` leaves, or left before."""
-        for side, numbers in self.layers_to_keep.items():
-            left = len(getattr(self, side).layers)
-            if numbers and layer_pruning.count_layers(state_dict, side) > left:
-                state_dict = layer_pruning.pruned(state_dict, side, numbers)
-        return state_dict
+        return finish(model, cfg, kept)
 
     @classmethod
     def from_pretrained(

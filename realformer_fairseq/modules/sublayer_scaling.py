@@ -75,12 +75,15 @@ class DeepNorm(NamedTuple):
 
 
 def deepnorm(stack: str, encoder_layers: int, decoder_layers: int) -> DeepNorm:
-    """DeepNorm's constants of an encoder-decoder (arXiv 2203.00555, figure 2).
+    """DeepNorm's constants (arXiv 2203.00555, figure 2).
 
     Args:
         stack: ``encoder`` or ``decoder``
-        encoder_layers, decoder_layers: N and M in the paper
+        encoder_layers, decoder_layers: N and M in the paper; 0 if the model has one stack only
     """
+    if not (encoder_layers and decoder_layers):
+        layers = encoder_layers or decoder_layers
+        return DeepNorm((2 * layers) ** 0.25, (8 * layers) ** -0.25)
     if stack == "encoder":
         depth = (encoder_layers**4 * decoder_layers) ** (1 / 16)
         return DeepNorm(0.81 * depth, 0.87 / depth)

@@ -9,13 +9,17 @@ from contextvars import ContextVar
 from typing import Any, Iterator
 
 from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
+from fairseq.models.roberta import RobertaModel
 from fairseq.models.transformer import TransformerModel
 from torch import nn
 
+from ..models.masked_lm import RealFormerMaskedLM
 from ..models.model import RealFormerModel
 from ..models.multilingual import MultilingualRealFormerModel
 
-OURS = (RealFormerModel, MultilingualRealFormerModel)
+OURS = (RealFormerModel, MultilingualRealFormerModel, RealFormerMaskedLM)
+# The models of fairseq that ours are compared with. Others build on their classes.
+BASELINES = (TransformerModel, RobertaModel)
 
 OUR_TRAINER_IS_AT_WORK: ContextVar[bool] = ContextVar("our trainer is at work", default=False)
 
@@ -27,8 +31,8 @@ def is_trained_by_us(name: Any) -> bool:
 
 
 def is_affected(model: type) -> bool:
-    """Whether a class is of our models, or fairseq's Transformer itself: others build on that."""
-    return issubclass(model, OURS) or model is TransformerModel
+    """Whether a class is of our models or one of the baselines."""
+    return issubclass(model, OURS) or model in BASELINES
 
 
 def is_one_of_ours(model: nn.Module) -> bool:

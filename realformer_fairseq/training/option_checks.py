@@ -10,7 +10,6 @@ import os
 import re
 from typing import Any, Iterable, Iterator, Tuple
 
-import numpy as np
 import torch
 from omegaconf import OmegaConf
 
@@ -139,12 +138,7 @@ def restoring(cfg: Any) -> Iterator[Tuple[bool, str]]:
 
 def training(cfg: Any) -> Iterator[Tuple[bool, str]]:
     """Pairs of a condition and the message that it leads to."""
-    buckets, criterion = getattr(cfg.task, "num_batch_buckets", 0), name_of(cfg.criterion)
-    numpy_2 = int(np.__version__.partition(".")[0]) >= 2
-    yield (
-        bool(buckets and numpy_2),
-        f"--num-batch-buckets {buckets}: fairseq's buckets need numpy 1, not {np.__version__}",
-    )
+    criterion = name_of(cfg.criterion)
     frequencies = list(cfg.optimization.update_freq)
     yield (
         min(frequencies, default=0) < 1,
@@ -160,7 +154,7 @@ def training(cfg: Any) -> Iterator[Tuple[bool, str]]:
         "--warmup-updates 0: --lr-scheduler inverse_sqrt needs a number above 0",
     )
     yield (
-        criterion in OTHER_TASKS,
+        criterion in OTHER_TASKS and str(name_of(cfg.task)).startswith("translation"),
         f"--criterion {criterion} is for another task: choose one of {', '.join(CRITERIONS)}",
     )
     cutoff = getattr(cfg.model, "adaptive_softmax_cutoff", None)

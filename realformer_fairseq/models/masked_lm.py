@@ -1,0 +1,221 @@
+"""The model ``realformer_masked_lm``: fairseq's RoBERTa with our encoder.
+
+This is the first system of the paper (He et al. 2020, arXiv 2012.11747, section 4.1), which builds
+on BERT: Post-LN, learned positions, layer norm on the embeddings. It is for the tasks
+``masked_lm``, ``sentence_prediction`` and ``sentence_ranking``.
+"""
+
+from typing import Dict, Optional
+
+import torch
+from fairseq.models import register_model, register_model_architecture
+from fairseq.models.roberta import RobertaEncoder, RobertaModel
+from fairseq.models.roberta.model import base_architecture
+from fairseq.modules.transformer_sentence_encoder import init_bert_params
+from omegaconf import OmegaConf
+from torch import Tensor, nn
+
+from ..modules.sublayer_scaling import initialize_deepnorm
+from .architectures import set_defaults
+from .config import MaskedLMConfig, RefusedOption, add_own_arguments, own_options
+from .encoder import RealFormerEncoder
+from .stacks import ModelOfStacks, finish, take_layers_to_keep
+
+NAME = "realformer_masked_lm"
+
+
+class RealFormerMaskedLMEncoder(RobertaEncoder):
+    """fairseq's RoBERTa encoder with residual scores and, on request, segment embeddings.
+
+    Args:
+        cfg: ``MaskedLMConfig`` of ``args``
+        args: the model's options in a flat namespace
+    """
+
+    def __init__(self, cfg: MaskedLMConfig, args, dictionary):
+        self._cfg = cfg  # not a module, so it may be set before nn.Module's __init__
+        super().__init__(args, dictionary)
+        self.embed_token_types: Optional[nn.Embedding] = None
+        if cfg.token_types:
+            self.embed_token_types = nn.Embedding(cfg.token_types, args.encoder_embed_dim)
+
+    def build_encoder(self, args, dictionary, embed_tokens):
+        encoder = RealFormerEncoder(self._cfg, dictionary, embed_tokens)
+        encoder.apply(init_bert_params)
+        return encoder
+
+    def forward(
+        self,
+        src_tokens: Tensor,
+        features_only: bool = False,
+        return_all_hiddens: bool = False,
+        masked_tokens: Optional[Tensor] = None,
+        token_types: Optional[Tensor] = None,
+        **unused,
+    ):
+        """Encode, and predict the words.
+
+        Args:
+            src_tokens: ``(B, T)``
+            features_only: leave the prediction out
+            return_all_hiddens: also return the input and the output of each layer
+            masked_tokens: ``(B, T)``, true where words are predicted; default everywhere
+            token_types: ``(B, T)``, the segment of each token; see :meth:`segments`
+
+        Returns:
+            logits ``(B, T, V)``, or ``(N, V)`` of N masked tokens, or features ``(B, T, C)``; and a
+            dictionary, whose ``inner_states`` are None or a list of ``(T, B, C)``
+
+        Raises:
+            ValueError: token types for a model without
+        """
+        x, extra = self.extract_features(src_tokens, return_all_hiddens, token_types=token_types)
+        if not features_only:
+            x = self.output_layer(x, masked_tokens=masked_tokens)
+        return x, extra
+
+    def extract_features(
+        self,
+        src_tokens: Tensor,
+        return_all_hiddens: bool = False,
+        token_types: Optional[Tensor] = None,
+        **kwargs,
+    ):
+        """Features ``(B, T, C)`` and a dictionary, as :meth:`forward`."""
+        if self.embed_token_types is None:
+            if token_types is not None:
+                raise ValueError("token_types: the model has no segments (--token-types 0)")
+        else:
+            if token_types is None:
+                token_types = self.segments(src_tokens)
+            words = self.sentence_encoder.embed_tokens(src_tokens)
+            kwargs["token_embeddings"] = words + self.embed_token_types(token_types)
+        return super().extract_features(src_tokens, return_all_hiddens, **kwargs)
+
+    def segments(self, src_tokens: Tensor) -> Tensor:
+        """The segment of each token ``(B, T)``, as BERT counts them: each ``</s>`` ends one.
+
+        What comes after the last segment embedding shares that one.
+        """
+        ends = src_tokens.eq(self.dictionary.eos()).long()
+        return (ends.cumsum(dim=1) - ends).clamp(max=self.embed_token_types.num_embeddings - 1)
+
+
+@register_model(NAME)
+class RealFormerMaskedLM(ModelOfStacks, RobertaModel):
+    """BERT with residual scores. Parameters have the names of fairseq's RoBERTa."""
+
+    stacks: Dict[str, str] = {"encoder": "encoder.sentence_encoder"}
+
+    @classmethod
+    def hub_models(cls):
+        return {}
+
+    @staticmethod
+    def add_args(parser):
+        RobertaModel.add_args(parser)
+        add_own_arguments(parser, MaskedLMConfig)
+
+    @classmethod
+    def build_model(cls, args, task):
+        """Build from a flat namespace, as ``fairseq/models/roberta/model.py``.
+
+        Raises:
+            RefusedOption: naming options that cannot work together
+        """
+        if OmegaConf.is_config(args):
+            OmegaConf.set_struct(args, False)
+        realformer_masked_lm(args)
+        if getattr(args, "max_positions", None) is None:
+            args.max_positions = getattr(args, "tokens_per_sample", task.max_positions())
+        args.max_source_positions = args.max_positions
+        kept = take_layers_to_keep(args, cls)
+        cfg = MaskedLMConfig.from_namespace(args)
+        cfg.check()
+        try:
+            encoder = RealFormerMaskedLMEncoder(cfg, args, task.source_dictionary)
+        except (AssertionError, ValueError) as error:
+            raise RefusedOption(str(error) or repr(error)) from error
+        model = finish(cls(args, encoder), cfg, kept)
+        if str(cfg.sublayer_scaling) == "deepnorm":  # fairseq has initialised all weights as BERT
+            for layer in model.stack("encoder").layers.children():
+                initialize_deepnorm(layer, cfg, "encoder")
+        for module in model.modules():
+            if hasattr(module, "normalized_shape"):  # torch's layer norm or apex's
+                module.eps = cfg.layer_norm_eps
+        if OmegaConf.is_config(args):
+            OmegaConf.set_struct(args, True)
+        return model
+
+
+@register_model_architecture(NAME, NAME)
+def realformer_masked_lm(args):
+    """fairseq's ``roberta`` (BERT-Base's sizes) with the sum of scores, as in the paper."""
+    options = {own.name: own.default for own in own_options(MaskedLMConfig)}
+    set_defaults(args, **{**options, "residual_attention": "sum"})
+    set_defaults(args, checkpoint_activations=False, offload_activations=False)
+    base_architecture(args)
+
+
+def realformer_bert_small(args):
+    """BERT-Small of Google's RealFormer README: 4 layers of d 512, 8 heads."""
+    set_defaults(
+        args,
+        encoder_layers=4,
+        encoder_embed_dim=512,
+        encoder_ffn_embed_dim=2048,
+        encoder_attention_heads=8,
+    )
+    realformer_bert_base(args)
+
+
+def realformer_bert_base(args):
+    """BERT-Base: 12 layers of d 768, 12 heads; gelu by its tanh formula, as in BERT's code."""
+    set_defaults(args, activation_fn="gelu_accurate")
+    realformer_masked_lm(args)
+
+
+def realformer_bert_large(args):
+    """BERT-Large: 24 layers of d 1024, 16 heads."""
+    set_defaults(
+        args,
+        encoder_layers=24,
+        encoder_embed_dim=1024,
+        encoder_ffn_embed_dim=4096,
+        encoder_attention_heads=16,
+    )
+    realformer_bert_base(args)
+
+
+def realformer_bert_xlarge(args):
+    """BERT-xLarge: 36 layers of d 1536, 24 heads, and the mean of scores, as in the paper."""
+    set_defaults(
+        args,
+        encoder_layers=36,
+        encoder_embed_dim=1536,
+        encoder_ffn_embed_dim=6144,
+        encoder_attention_heads=24,
+        residual_attention="mean",
+    )
+    realformer_bert_base(args)
+
+
+def realformer_bert_tiny(args):
+    """For experiments on a CPU: 12 layers of d 64, 4 heads. Our own choice."""
+    set_defaults(
+        args,
+        encoder_embed_dim=64,
+        encoder_ffn_embed_dim=256,
+        encoder_attention_heads=4,
+    )
+    realformer_bert_base(args)
+
+
+for architecture in (
+    realformer_bert_small,
+    realformer_bert_base,
+    realformer_bert_large,
+    realformer_bert_xlarge,
+    realformer_bert_tiny,
+):
+    register_model_architecture(NAME, architecture.__name__)(architecture)
