@@ -1,7 +1,8 @@
 """RealFormer for fairseq: ``--user-dir realformer_fairseq --arch realformer_wmt_en_fr``.
 
-Importing this package registers models, architectures, a criterion, an optimizer and a tokenizer with fairseq,
-lets torch load fairseq's checkpoints, and installs the wrappers listed in ``fairseq_patches``.
+Importing this package registers models, architectures, a criterion, an optimizer and a tokenizer
+with fairseq, lets torch load fairseq's checkpoints, and installs the wrappers listed in
+``fairseq_patches``.
 """
 
 from realformer_runtime import __version__  # noqa: F401

@@ -111,8 +111,18 @@ def parse_args():
     add("--out", required=True, metavar="DIR", help="where table and pictures go")
     add("--gen-subset", default="test", metavar="NAME", help="split of --data")
     add("--max-tokens", type=whole_number_above_0, default=2000, metavar="N", help="of a batch")
-    add("--sentence", type=whole_number_from_0, metavar="N", help="only draw the attention of this sentence")
-    add("--layer", type=whole_number_from_0, metavar="N", help="with --sentence; default: the top layer")
+    add(
+        "--sentence",
+        type=whole_number_from_0,
+        metavar="N",
+        help="only draw the attention of this sentence",
+    )
+    add(
+        "--layer",
+        type=whole_number_from_0,
+        metavar="N",
+        help="with --sentence; default: the top layer",
+    )
     add("--title", default="", metavar="TEXT", help="above the pictures")
     add("--no-pictures", action="store_true", help="only the table")
     add("--cpu", action="store_true", help="even if there is a GPU")

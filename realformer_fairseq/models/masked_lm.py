@@ -7,7 +7,6 @@ on BERT: Post-LN, learned positions, layer norm on the embeddings. It is for the
 
 from typing import Dict, Optional
 
-import torch
 from fairseq.models import register_model, register_model_architecture
 from fairseq.models.roberta import RobertaEncoder, RobertaModel
 from fairseq.models.roberta.model import base_architecture

@@ -1,6 +1,6 @@
 """What our models have in common: stacks of layers, which may be fewer than a checkpoint has."""
 
-from typing import Any, Dict, Optional
+from typing import Dict, Optional
 
 from torch import Tensor, nn
 
@@ -17,7 +17,7 @@ class ModelOfStacks:
 
     # Path of each stack in the model, by the side that its options are named after.
     stacks: Dict[str, str] = {"encoder": "encoder", "decoder": "decoder"}
-    cfg: Any
+
     layers_to_keep: Dict[str, Optional[str]] = {}
 
     def stack(self, side: str) -> nn.Module:

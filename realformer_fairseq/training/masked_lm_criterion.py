@@ -42,7 +42,8 @@ class MaskedLmWithAccuracy(MaskedLmLoss):
         """Sum numbers over batches and ranks."""
         MaskedLmLoss.reduce_metrics(logging_outputs)
         correct, words = (
-            sum(log.get(name, 0) for log in logging_outputs) for name in ("n_correct", "sample_size")
+            sum(log.get(name, 0) for log in logging_outputs)
+            for name in ("n_correct", "sample_size")
         )
         if words > 0:
             metrics.log_scalar("accuracy", 100.0 * correct / words, words, round=2)
