@@ -26,3 +26,32 @@ read_options() { # what is accepted, such as '--data --lr [--no-validation] NAME
     shift
   done
 }
+
+# Starts a function in the background, in a process group of its own, once fewer than $JOBS run. What
+# goes wrong in one does not end the others.
+STARTED=()
+job() { # name, function, arguments...
+  while [[ "$(jobs -rp | wc -l)" -ge "$JOBS" ]]; do wait -n || true; done
+  set -m
+  { # `set -e` does not act in a condition, so the function gets a shell of its own
+    local status=0
+    ("${@:2}") & wait $! || status=$?
+    say "$1: exit code $status"
+    exit "$status"
+  } &
+  STARTED+=($!)
+  set +m
+}
+
+wait_for_jobs() { # whether all have succeeded
+  local started failed=0
+  for started in "${STARTED[@]}"; do wait "$started" || failed=1; done
+  STARTED=()
+  return "$failed"
+}
+
+# Jobs do not get Ctrl-C by themselves. fairseq-train saves when it is told to stop.
+stop_jobs() {
+  kill -TERM -- "${STARTED[@]/#/-}" 2>/dev/null || true
+  exit 143
+}
