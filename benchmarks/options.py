@@ -38,6 +38,7 @@ SHAPES = {
     "small-d512": Shape(512, 2048, 8, 6, 6, sentences=16, length=30),
     "small-d256": Shape(256, 1024, 4, 3, 3, sentences=16, length=30),
     "small-d128": Shape(128, 512, 4, 3, 3, sentences=16, length=30),
+    "bert-d256": Shape(256, 1024, 4, 12, 0, sentences=8, length=128),
     "tiny": Shape(16, 32, 2, 2, 2, sentences=4, length=6),
     "gpu-6-6": Shape(512, 2048, 8, 6, 6, sentences=200, length=25),
     "gpu-60-12": Shape(512, 2048, 8, 60, 12, sentences=200, length=25),

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import torch
 from fairseq.criterions.label_smoothed_cross_entropy import label_smoothed_nll_loss
+from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 
 from benchmarks.contenders import CONTENDERS, Task, build, make_batch
@@ -34,7 +35,7 @@ from realformer_runtime.command_line import UserError, run_main
 
 
 class Trainer:
-    """One contender and its optimizer."""
+    """One contender and its optimizer. ``tokens`` is the number of target tokens in an update."""
 
     def __init__(self, name: str, shape: Shape, task: Task, args):
         self.model = build(name, shape, task, args.dropout).to(args.device).train()
@@ -42,21 +43,29 @@ class Trainer:
         self.source, self.target = make_batch(shape, task, args.device)
         self.lengths = self.source.ne(task.source_dictionary.pad()).sum(1)
         self.padding = task.source_dictionary.pad()
+        self.tokens = int(self.target.ne(self.padding).sum())
         # fp16 without loss scaling: the speed is the same, and nothing is learned here anyway.
         self.precision = getattr(torch, PRECISIONS[args.precision])
         self.device = args.device
 
-    def update(self) -> None:
-        half = self.precision != torch.float32
-        with torch.autocast(self.device, dtype=self.precision if half else None, enabled=half):
-            logits = self.model(self.source, self.lengths, self.target)[0]
-        lprobs = torch.log_softmax(logits.float(), dim=-1)
+    def logits(self) -> Tensor:
+        return self.model(self.source, self.lengths, self.target)[0]
+
+    def loss(self, logits: Tensor) -> Tensor:
+        lprobs = torch.log_softmax(logits, dim=-1)
         loss, _ = label_smoothed_nll_loss(
             lprobs.view(-1, lprobs.size(-1)),
             self.target.view(-1, 1),
             epsilon=0.1,
             ignore_index=self.padding,
         )
+        return loss
+
+    def update(self) -> None:
+        half = self.precision != torch.float32
+        with torch.autocast(self.device, dtype=self.precision if half else None, enabled=half):
+            logits = self.logits()
+        loss = self.loss(logits.float())
         self.optimizer.zero_grad()
         loss.backward()
         self.optimizer.step()
@@ -85,25 +94,23 @@ def peak_bytes(trainer: Trainer) -> int:
     return peak
 
 
-def measure(report: Report, shape: Shape, task: Task, args) -> None:
+def measure(report: Report, case: str, shape: Shape, task: Task, args, new=Trainer) -> None:
     """Peaks, which do not vary, and the seconds of each round."""
     peaks = {}
     for name in args.contenders:  # one at a time, so that the peak is its own
-        trainer = Trainer(name, shape, task, args)
+        trainer = new(name, shape, task, args)
         trainer.update()
         peaks[name] = peak_bytes(trainer)
         del trainer
         gc.collect()
         if args.device == "cuda":
             torch.cuda.empty_cache()
-    trainers = {name: Trainer(name, shape, task, args) for name in args.contenders}
+    trainers = {name: new(name, shape, task, args) for name in args.contenders}
     runs = {name: timed(trainer.update, args.device) for name, trainer in trainers.items()}
     figures = in_turns(runs, args.rounds, args.warm_up)
     for name in args.contenders:
         figures[name]["peak_bytes"] = [peaks[name]]
-    tokens = int(trainers["fairseq"].target.ne(task.source_dictionary.pad()).sum())
-    case = f"{shape}, {shape.sentences} x {shape.length} tokens"
-    add_case(report, case, figures, tokens)
+    add_case(report, case, figures, trainers["fairseq"].tokens)
 
 
 def parse_args():
@@ -130,7 +137,9 @@ def main() -> None:
     task = Task(args.types)
     with new_report("training", args, "fairseq", "target tokens a second") as report:
         for name in args.shapes:
-            measure(report, SHAPES[name], task, args)
+            shape = SHAPES[name]
+            case = f"{shape}, {shape.sentences} x {shape.length} tokens"
+            measure(report, case, shape, task, args)
 
 
 if __name__ == "__main__":

@@ -19,8 +19,8 @@
 #
 # What is done is not done again; what was interrupted goes on. The learning rate of each is the best
 # of three in short trainings, on the English side. A training takes about 10 minutes on one core.
-# At the end there are curves.csv, final.csv, rates.csv, table.md and accuracy.png of all that is
-# there so far.
+# At the end there are curves.csv, final.csv, rates.csv, table.md, accuracy.png and, of the attention,
+# attention.md of all that is there so far.
 #
 # Example
 #
@@ -148,6 +148,17 @@ one() { # name, language, seed
     classify "$1" "$2" "$3" "$run/checkpoint_last.pt" >"$run.classified.tmp" 2>&1
     mv "$run.classified.tmp" "$run.classified"
   fi
+  [[ -e "$run.attention/attention.csv" ]] ||
+    "$PROJECT/scripts/analyze_attention.sh" --checkpoint "$run/checkpoint_last.pt" --cpu \
+      --data "$OUT/$2/data-bin" --gen-subset valid --out "$run.attention" --title "$1" \
+      >>"$run.log" 2>&1
+}
+
+yardstick() { # language
+  [[ -e "$OUT/$1/yardstick.csv" ]] && return
+  python3 "$PROJECT/results/masked-lm/yardstick.py" --corpus "$CORPUS" --language "$1" \
+    >"$OUT/$1/yardstick.csv.tmp"
+  mv "$OUT/$1/yardstick.csv.tmp" "$OUT/$1/yardstick.csv"
 }
 
 classify() { # name, language, seed, checkpoint
@@ -166,6 +177,7 @@ trap stop_jobs INT TERM
 for language in "${LANGUAGES[@]}"; do prepare "$language"; done
 [[ -e "$OUT/en/prepared" ]] || prepare en
 mkdir -p "$OUT/rates"
+for language in "${LANGUAGES[@]}"; do job "yardstick of $language" yardstick "$language"; done
 for name in "${NAMES[@]}"; do
   for rate in "${RATES[@]}"; do
     [[ "$name" == *-half ]] || job "$name at $rate" try_rate "$name" "$rate"
@@ -182,5 +194,7 @@ done
 failed=0
 wait_for_jobs || failed=1
 python3 "$PROJECT/results/masked-lm/summarize.py" --runs "$OUT" --out "$OUT"
-cat "$OUT/table.md"
+python3 "$PROJECT/results/masked-lm/attention_bins.py" --runs "$OUT" >"$OUT/attention.md.tmp"
+mv "$OUT/attention.md.tmp" "$OUT/attention.md"
+cat "$OUT/table.md" "$OUT/attention.md"
 exit "$failed"

@@ -11,14 +11,13 @@ import csv
 import json
 import statistics
 from pathlib import Path
-from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
-
-import numpy
+from typing import Dict, Iterable, List, NamedTuple, Sequence, Tuple
 
 from realformer_checkpoints.figures import new_figure, save
 from realformer_checkpoints.training_log import log_lines, read_curves, read_speeds
 from realformer_runtime.atomic_output import atomic_output
 from realformer_runtime.command_line import ArgumentParser, UserError, run_main
+from results.seeds import mean_and_values, plot_seeds, updates_until
 
 PROGRAM = "summarize.py"
 BASELINES = ("none", "admin")  # of the paired bootstrap, and of when a loss is reached
@@ -99,23 +98,6 @@ def read_runs(path: Path) -> List[Run]:
     return list(runs.values())
 
 
-def updates_until(losses: Dict[int, float], target: float) -> Optional[float]:
-    """When a loss is reached first, on the straight lines between validations; None if never."""
-    points = sorted(losses.items())
-    for (before, high), (after, low) in zip(points, points[1:]):
-        if low <= target < high:
-            return before + (after - before) * (high - target) / (high - low)
-    return None
-
-
-def mean_and_values(values: Sequence[float], digits: int) -> str:
-    """``34.5``, or with several seeds ``34.5 (34.2, 34.8)``."""
-    shown = [f"{value:.{digits}f}" for value in values]
-    if len(shown) < 2:
-        return "".join(shown)
-    return f"{statistics.mean(values):.{digits}f} ({', '.join(shown)})"
-
-
 def read_scores(folder: Path) -> Scores:
     """What run.sh wrote with ``score_bleu.sh --json``."""
     scores: Scores = {}
@@ -170,13 +152,9 @@ def markdown_table(runs: Sequence[Run], scores: Scores) -> str:
 
 
 def plot(axes, name: str, curves: Sequence[Dict[int, float]]) -> None:
-    """The mean over seeds, and a band between them."""
-    updates = sorted(set.intersection(*map(set, curves)))
-    values = numpy.array([[curve[update] for update in updates] for curve in curves])
     alike = name[len("admin-") :] if name.startswith("admin-") else name
     color = "black" if name == BASELINES[0] else f"C{list(LABELS).index(alike)}"
-    axes.plot(updates, values.mean(axis=0), label=name, color=color)
-    axes.fill_between(updates, values.min(axis=0), values.max(axis=0), color=color, alpha=0.2)
+    plot_seeds(axes, name, color, curves)
 
 
 def draw(runs: Sequence[Run], output: Path) -> None:
