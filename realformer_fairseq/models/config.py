@@ -142,16 +142,21 @@ class RealFormerConfig(TransformerConfig):
                     f"--{stack}-attention-heads {stack_cfg.attention_heads}: does not divide "
                     f"--{stack}-embed-dim {stack_cfg.embed_dim}"
                 )
-        decoder, shared = self.decoder, self.share_decoder_input_output_embed
-        if decoder.output_dim != decoder.embed_dim and (shared or self.share_all_embeddings):
-            raise RefusedOption(
-                f"--decoder-output-dim {decoder.output_dim}: embeddings that are shared with the "
-                f"output have --decoder-embed-dim {decoder.embed_dim}"
-            )
+        self.check_shared_embeddings("embed_dim")
         if self.base_layers:
             raise RefusedOption(
                 f"--base-layers {self.base_layers} cannot be used with a realformer model: "
                 "a BASE layer has no attention scores to carry"
+            )
+
+    def check_shared_embeddings(self, size: str) -> None:
+        """Refuse an output of another size than the embeddings that it shares, ``decoder.size``."""
+        shared = self.share_decoder_input_output_embed or self.share_all_embeddings
+        output, embeddings = self.decoder.output_dim, getattr(self.decoder, size)
+        if shared and output != embeddings:
+            raise RefusedOption(
+                f"--decoder-output-dim {output}: embeddings that are shared with the output have "
+                f"{flag(f'decoder_{size}')} {embeddings}"
             )
 
 
@@ -172,6 +177,23 @@ class MaskedLMConfig(RealFormerConfig):
         cfg = super().from_namespace(args)
         cfg.decoder.layers = 0
         return cfg
+
+
+@dataclass
+class LanguageModelConfig(RealFormerConfig):
+    """The options of the language model, whose only stack is the decoder."""
+
+    @classmethod
+    def from_namespace(cls, args):
+        """From the flat options of fairseq's language model."""
+        cfg = super().from_namespace(args)
+        cfg.encoder.layers = 0
+        cfg.no_cross_attention = True
+        return cfg
+
+    def check_shared_embeddings(self, size: str) -> None:
+        """As of translation models, but a projection may lie between embeddings and layers."""
+        super().check_shared_embeddings("input_dim")
 
 
 def own_options(config: Type[RealFormerConfig] = RealFormerConfig) -> List[Field]:
