@@ -194,6 +194,15 @@ def test_options_that_a_checkpoint_lacks_are_filled_in(kind):
     assert len(model.decoder.layers) == 6 and model.decoder.layers[0].normalize_before
 
 
+def test_yaml():
+    """A list may be a list or text; a misspelt option of the model is named."""
+    given = {"_name": "realformer_lm_tiny", "tokens_per_sample": 9, **ADAPTIVE}
+    given["adaptive_input_cutoff"] = [10, 20]
+    assert build_model(OmegaConf.create(given), TASK).max_positions() == 9
+    with pytest.raises(UserError, match="model.decoder_layer: .*is model.decoder_layers meant"):
+        build_model(OmegaConf.create({**given, "decoder_layer": 3}), TASK)
+
+
 FAIRSEQS = {
     "realformer_lm": base_lm_architecture,
     "realformer_lm_wiki103": transformer_lm_baevski_wiki103,
@@ -345,8 +354,10 @@ def test_trained_averaged_evaluated_and_asked_from_python(trained_lm, corpus, mo
     torch.manual_seed(1)
     sampled = hub.sample(prefixes, sampling=True, sampling_topk=5, max_len_b=12)
     assert all(text.startswith(prefix) for text, prefix in zip(sampled, prefixes))
-    beams = hub.generate([hub.encode(prefix) for prefix in prefixes], beam=2, max_len_b=12)
-    assert [len(hypotheses) for hypotheses in beams] == [2, 2]
+    hub.cfg.dataset.max_tokens = 4  # a batch each
+    apart = dict(beam=4, diverse_beam_groups=2, max_len_b=12)
+    beams = hub.generate([hub.encode(prefix) for prefix in prefixes], **apart)
+    assert [len(hypotheses) for hypotheses in beams] == [4, 4]
 
 
 @pytest.mark.parametrize(

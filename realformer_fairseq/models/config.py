@@ -4,12 +4,11 @@ import argparse
 import difflib
 import functools
 from dataclasses import Field, dataclass, field, fields
-from typing import Any, FrozenSet, Iterable, List, Optional, Sequence, Type
+from typing import Any, Callable, FrozenSet, Iterable, List, Optional, Sequence, Type
 
 from fairseq.dataclass import ChoiceEnum
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.models.transformer import TransformerConfig
-from fairseq.models.transformer.transformer_legacy import base_architecture
 
 from realformer_runtime.command_line import (
     UserError,
@@ -207,28 +206,31 @@ def choices_of(own: Field) -> Optional[Sequence[str]]:
 
 
 @functools.cache
-def option_names() -> FrozenSet[str]:
-    """Names of all options of the model, with underscores."""
+def option_names(add_args: Callable, architecture: Callable) -> FrozenSet[str]:
+    """Names of all options of a model, with underscores."""
     parser = argparse.ArgumentParser(add_help=False)
-    add_arguments(parser)
+    add_args(parser)
     defaults = argparse.Namespace()
-    base_architecture(defaults)  # sets a few options that have no flag
+    architecture(defaults)  # sets a few options that have no flag
     return frozenset([*vars(defaults), *(action.dest for action in parser._actions)])
 
 
-def check_names(names: Iterable[str]) -> None:
+def check_names(names: Iterable[str], add_args: Callable, architecture: Callable) -> None:
     """Refuse unknown options in a YAML file, which no parser checks.
 
     Args:
         names: keys of ``model`` in the file
+        add_args: of the model
+        architecture: any of the model
 
     Raises:
         RefusedOption: naming the first unknown option and a similar one
     """
+    known = option_names(add_args, architecture)
     for name in names:
-        if name in option_names() or name in ("_name", "arch"):
+        if name in known or name in ("_name", "arch"):
             continue
-        close = difflib.get_close_matches(name, option_names(), n=1)
+        close = difflib.get_close_matches(name, known, n=1)
         meant = f" (is model.{close[0]} meant?)" if close else ""
         raise RefusedOption(f"model.{name}: a realformer model has no such option{meant}")
 

@@ -92,6 +92,12 @@ def step_without_ids(step: Callable, generator, models, sample: Dict, **options)
     return step(generator, models, sample, **options)
 
 
+def without_ids(hub: GeneratorHubInterface) -> GeneratorHubInterface:
+    """The interface, whose task now steps by :func:`step_without_ids`."""
+    hub.task.inference_step = functools.partial(step_without_ids, hub.task.inference_step)
+    return hub
+
+
 class TranslationHub(GeneratorHubInterface):
     """fairseq's interface, with ``translate`` doing what ``scripts/translate.sh`` does."""
 
@@ -99,8 +105,7 @@ class TranslationHub(GeneratorHubInterface):
     def of(cls, hub: GeneratorHubInterface) -> "TranslationHub":
         """From what fairseq's ``from_pretrained`` returns."""
         hub.__class__ = cls
-        hub.task.inference_step = functools.partial(step_without_ids, hub.task.inference_step)
-        return hub
+        return without_ids(hub)
 
     def translate(
         self,

@@ -20,15 +20,27 @@ from fairseq.models.transformer_lm import (
 from omegaconf import OmegaConf
 
 from .architectures import set_defaults
-from .config import LanguageModelConfig, RefusedOption, add_own_arguments, own_options
+from .config import (
+    LanguageModelConfig,
+    RefusedOption,
+    add_own_arguments,
+    check_names,
+    own_options,
+)
 from .decoder import RealFormerDecoder
-from .hub_interface import check_files
+from .hub_interface import check_files, without_ids
 from .input_embeddings import build_input_embeddings, cutoffs
 from .stacks import ModelOfStacks, finish, take_layers_to_keep
 from .tasks import check_language_modeling_task
 
 NAME = "realformer_lm"
 DICTIONARY = "dict.txt"
+# Options of fairseq's model whose value is that of an option of the task.
+TAKEN_FROM_THE_TASK = {
+    option.name
+    for option in fields(TransformerLanguageModelConfig)
+    if str(option.default).startswith("${")
+}
 
 
 @register_model(NAME)
@@ -61,7 +73,8 @@ class RealFormerLanguageModel(ModelOfStacks, TransformerLanguageModel):
             RefusedOption: naming options that cannot work together
         """
         check_language_modeling_task(task)
-        if OmegaConf.is_config(args):
+        if OmegaConf.is_config(args):  # hydra
+            check_names(sorted(set(args) - TAKEN_FROM_THE_TASK), cls.add_args, realformer_lm)
             OmegaConf.set_struct(args, False)
         realformer_lm(args)
         if getattr(args, "max_target_positions", None) is None:
@@ -97,7 +110,7 @@ class RealFormerLanguageModel(ModelOfStacks, TransformerLanguageModel):
         """
         paths = [str(path) for path in (model_name_or_path, checkpoint_file, data_name_or_path)]
         check_files(*paths, dictionary=DICTIONARY, **kwargs)
-        return super().from_pretrained(*paths, **kwargs)
+        return without_ids(super().from_pretrained(*paths, **kwargs))
 
 
 def set_options(args, architecture: Callable) -> None:
@@ -112,8 +125,7 @@ def set_options(args, architecture: Callable) -> None:
     architecture(args)
     args.decoder_normalize_before = normalize_before
     for option in fields(TransformerLanguageModelConfig):
-        # Others have the value of an option of the task.
-        if option.name != "_name" and not str(option.default).startswith("${"):
+        if option.name not in {"_name", *TAKEN_FROM_THE_TASK}:
             set_defaults(args, **{option.name: option.default})
 
 

@@ -5,7 +5,7 @@ from fairseq.models.transformer import TransformerModelBase
 from omegaconf import OmegaConf
 
 from . import layer_pruning
-from .architectures import ARCHITECTURES, complete_options
+from .architectures import ARCHITECTURES, complete_options, realformer
 from .config import RealFormerConfig, RefusedOption, add_arguments, check_names
 from .decoder import RealFormerDecoder
 from .encoder import RealFormerEncoder
@@ -37,7 +37,7 @@ class RealFormerModel(ModelOfStacks, TransformerModelBase):
         """
         check_translation_task(task)
         if OmegaConf.is_config(args):  # hydra
-            check_names(args)
+            check_names(args, cls.add_args, realformer)
         complete_options(args)
         kept = take_layers_to_keep(args, cls)
         cfg = RealFormerConfig.from_namespace(args)
