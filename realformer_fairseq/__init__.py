@@ -15,6 +15,7 @@ from realformer_checkpoints.safe_types import allow_fairseq_checkpoints
 
 from . import fairseq_patches
 from .inference.fairseq_tokenizer import RealFormerMosesTokenizer
+from .models.language_model import RealFormerLanguageModel
 from .models.masked_lm import RealFormerMaskedLM
 from .models.model import RealFormerModel
 from .models.multilingual import MultilingualRealFormerModel
@@ -27,6 +28,7 @@ __all__ = [
     "FairseqRAdam",
     "MaskedLmWithAccuracy",
     "MultilingualRealFormerModel",
+    "RealFormerLanguageModel",
     "RealFormerMaskedLM",
     "RealFormerModel",
     "RealFormerMosesTokenizer",

@@ -105,12 +105,18 @@ def write_lines(path, lines):
 
 def preprocess(text, folder):
     """fairseq-preprocess, in this process, with one dictionary for both languages."""
+    languages = ["--source-lang", "en", "--target-lang", "fr", "--joined-dictionary"]
+    preprocess_text(text, folder, *languages, splits=("train", "valid", "test"))
+
+
+def preprocess_text(text, folder, *languages, splits=("train", "valid")):
+    """fairseq-preprocess, in this process; text of one language unless languages are given."""
     from fairseq import options
     from fairseq_cli import preprocess
 
-    line = ["--source-lang", "en", "--target-lang", "fr", "--joined-dictionary"]
-    line += [f"--{split}pref={text / split}" for split in ("train", "valid", "test")]
-    args = options.get_preprocessing_parser().parse_args([*line, "--destdir", str(folder)])
+    line = [*(languages or ["--only-source"]), "--destdir", str(folder)]
+    line += [f"--{split}pref={text / split}" for split in splits]
+    args = options.get_preprocessing_parser().parse_args(line)
     preprocess.logger.setLevel("INFO")  # it writes a log of its own into the folder
     with contextlib.redirect_stdout(sys.stderr):
         preprocess.main(args)

@@ -231,7 +231,7 @@ def test_too_long_a_sentence_is_named_or_left_out(checkpoints, data, caplog):
 
 def test_a_language_model_is_refused(checkpoints, data, tmp_path):
     (tmp_path / "dict.txt").write_text((data / "dict.fr.txt").read_text())
-    with pytest.raises(ValueError, match="--task language_modeling: a realformer model translates"):
+    with pytest.raises(ValueError, match="--task language_modeling needs --arch realformer_lm"):
         printed(eval_lm, tmp_path, "--path", checkpoints["mean"], *COMMON)
     task = object.__new__(LanguageModelingTask)
     with pytest.raises(ValueError, match="--task language_modeling"):

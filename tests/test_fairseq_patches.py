@@ -84,7 +84,8 @@ def test_what_others_wrap_around_ours_stays(monkeypatch):
     [
         *((arch, True) for arch in ("realformer_wmt_en_fr", "multilingual_realformer")),
         *((arch, True) for arch in ("transformer", "transformer_iwslt_de_en")),
-        *((arch, False) for arch in ("fconv", "transformer_align", "transformer_lm", None)),
+        *((arch, True) for arch in ("realformer_lm_tiny", "transformer_lm", "transformer_lm_gpt")),
+        *((arch, False) for arch in ("fconv", "transformer_align", "lstm_lm", None)),
     ],
 )
 def test_models_concerned(name, ours):

@@ -4,12 +4,11 @@ import argparse
 import difflib
 import functools
 from dataclasses import Field, dataclass, field, fields
-from typing import Any, FrozenSet, Iterable, List, Optional, Sequence, Type
+from typing import Any, Callable, FrozenSet, Iterable, List, Optional, Sequence, Type
 
 from fairseq.dataclass import ChoiceEnum
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.models.transformer import TransformerConfig
-from fairseq.models.transformer.transformer_legacy import base_architecture
 
 from realformer_runtime.command_line import (
     UserError,
@@ -142,16 +141,21 @@ class RealFormerConfig(TransformerConfig):
                     f"--{stack}-attention-heads {stack_cfg.attention_heads}: does not divide "
                     f"--{stack}-embed-dim {stack_cfg.embed_dim}"
                 )
-        decoder, shared = self.decoder, self.share_decoder_input_output_embed
-        if decoder.output_dim != decoder.embed_dim and (shared or self.share_all_embeddings):
-            raise RefusedOption(
-                f"--decoder-output-dim {decoder.output_dim}: embeddings that are shared with the "
-                f"output have --decoder-embed-dim {decoder.embed_dim}"
-            )
+        self.check_shared_embeddings("embed_dim")
         if self.base_layers:
             raise RefusedOption(
                 f"--base-layers {self.base_layers} cannot be used with a realformer model: "
                 "a BASE layer has no attention scores to carry"
+            )
+
+    def check_shared_embeddings(self, size: str) -> None:
+        """Refuse an output of another size than the embeddings that it shares, ``decoder.size``."""
+        shared = self.share_decoder_input_output_embed or self.share_all_embeddings
+        output, embeddings = self.decoder.output_dim, getattr(self.decoder, size)
+        if shared and output != embeddings:
+            raise RefusedOption(
+                f"--decoder-output-dim {output}: embeddings that are shared with the output have "
+                f"{flag(f'decoder_{size}')} {embeddings}"
             )
 
 
@@ -174,6 +178,23 @@ class MaskedLMConfig(RealFormerConfig):
         return cfg
 
 
+@dataclass
+class LanguageModelConfig(RealFormerConfig):
+    """The options of the language model, whose only stack is the decoder."""
+
+    @classmethod
+    def from_namespace(cls, args):
+        """From the flat options of fairseq's language model."""
+        cfg = super().from_namespace(args)
+        cfg.encoder.layers = 0
+        cfg.no_cross_attention = True
+        return cfg
+
+    def check_shared_embeddings(self, size: str) -> None:
+        """As of translation models, but a projection may lie between embeddings and layers."""
+        super().check_shared_embeddings("input_dim")
+
+
 def own_options(config: Type[RealFormerConfig] = RealFormerConfig) -> List[Field]:
     """The options that fairseq's model lacks, those declared by :func:`option`."""
     return [own for own in fields(config) if "check" in own.metadata]
@@ -185,28 +206,31 @@ def choices_of(own: Field) -> Optional[Sequence[str]]:
 
 
 @functools.cache
-def option_names() -> FrozenSet[str]:
-    """Names of all options of the model, with underscores."""
+def option_names(add_args: Callable, architecture: Callable) -> FrozenSet[str]:
+    """Names of all options of a model, with underscores."""
     parser = argparse.ArgumentParser(add_help=False)
-    add_arguments(parser)
+    add_args(parser)
     defaults = argparse.Namespace()
-    base_architecture(defaults)  # sets a few options that have no flag
+    architecture(defaults)  # sets a few options that have no flag
     return frozenset([*vars(defaults), *(action.dest for action in parser._actions)])
 
 
-def check_names(names: Iterable[str]) -> None:
+def check_names(names: Iterable[str], add_args: Callable, architecture: Callable) -> None:
     """Refuse unknown options in a YAML file, which no parser checks.
 
     Args:
         names: keys of ``model`` in the file
+        add_args: of the model
+        architecture: any of the model
 
     Raises:
         RefusedOption: naming the first unknown option and a similar one
     """
+    known = option_names(add_args, architecture)
     for name in names:
-        if name in option_names() or name in ("_name", "arch"):
+        if name in known or name in ("_name", "arch"):
             continue
-        close = difflib.get_close_matches(name, option_names(), n=1)
+        close = difflib.get_close_matches(name, known, n=1)
         meant = f" (is model.{close[0]} meant?)" if close else ""
         raise RefusedOption(f"model.{name}: a realformer model has no such option{meant}")
 

@@ -2,7 +2,7 @@
 
 import functools
 import os
-from typing import Callable, Dict, List, Sequence, Union
+from typing import Callable, Dict, List, Optional, Sequence, Union
 
 import torch
 from fairseq import utils
@@ -36,6 +36,7 @@ def check_files(
     checkpoints: str,
     data: str,
     names: Sequence[str] = ("checkpoint_file", "data_name_or_path"),
+    dictionary: Optional[str] = None,
     **overrides,
 ) -> None:
     """Refuse what is not there, or no checkpoint, before fairseq ends in a TypeError over it.
@@ -46,6 +47,7 @@ def check_files(
         data: folder of the dictionaries, from the folder if it starts with a dot; here, too, an
             address or an archive is left to fairseq
         names: what the user gives checkpoints and data as
+        dictionary: its file, or None if there is one for each language
         overrides: may have ``source_lang`` and ``target_lang``
 
     Raises:
@@ -64,11 +66,10 @@ def check_files(
         elsewhere = any(stored_option(state, "task", name) for name in DICTIONARY_OPTIONS)
         if elsewhere or not is_folder:
             continue
-        for side in ("source_lang", "target_lang"):
-            lang = overrides.get(side) or stored_option(state, "task", side)
-            if lang:
-                first = data.split(os.pathsep)[0]
-                check_dictionary(names[1], os.path.join(first, f"dict.{lang}.txt"))
+        sides = ("source_lang", "target_lang")
+        langs = [overrides.get(side) or stored_option(state, "task", side) for side in sides]
+        for file in [dictionary] if dictionary else [f"dict.{x}.txt" for x in langs if x]:
+            check_dictionary(names[1], os.path.join(data.split(os.pathsep)[0], file))
 
 
 def check_dictionary(name: str, path: str) -> None:
@@ -91,6 +92,12 @@ def step_without_ids(step: Callable, generator, models, sample: Dict, **options)
     return step(generator, models, sample, **options)
 
 
+def without_ids(hub: GeneratorHubInterface) -> GeneratorHubInterface:
+    """The interface, whose task now steps by :func:`step_without_ids`."""
+    hub.task.inference_step = functools.partial(step_without_ids, hub.task.inference_step)
+    return hub
+
+
 class TranslationHub(GeneratorHubInterface):
     """fairseq's interface, with ``translate`` doing what ``scripts/translate.sh`` does."""
 
@@ -98,8 +105,7 @@ class TranslationHub(GeneratorHubInterface):
     def of(cls, hub: GeneratorHubInterface) -> "TranslationHub":
         """From what fairseq's ``from_pretrained`` returns."""
         hub.__class__ = cls
-        hub.task.inference_step = functools.partial(step_without_ids, hub.task.inference_step)
-        return hub
+        return without_ids(hub)
 
     def translate(
         self,

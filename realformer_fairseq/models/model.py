@@ -2,34 +2,16 @@
 
 from fairseq.models import register_model, register_model_architecture
 from fairseq.models.transformer import TransformerModelBase
-from fairseq.tasks.language_modeling import LanguageModelingTask
-from fairseq.tasks.multilingual_translation import MultilingualTranslationTask
 from omegaconf import OmegaConf
 
 from . import layer_pruning
-from .architectures import ARCHITECTURES, complete_options
+from .architectures import ARCHITECTURES, complete_options, realformer
 from .config import RealFormerConfig, RefusedOption, add_arguments, check_names
 from .decoder import RealFormerDecoder
 from .encoder import RealFormerEncoder
 from .hub_interface import TranslationHub, check_files
 from .stacks import ModelOfStacks, finish, take_layers_to_keep
-
-
-def check_task(task) -> None:
-    """Refuse tasks that would fail later with an unclear error.
-
-    Raises:
-        RefusedOption: naming the task
-    """
-    if isinstance(task, LanguageModelingTask):
-        raise RefusedOption(
-            "--task language_modeling: a realformer model translates, it is no language model"
-        )
-    if isinstance(task, MultilingualTranslationTask):
-        raise RefusedOption(
-            "--task multilingual_translation needs --arch multilingual_realformer "
-            "(--task translation_multi_simple_epoch takes any realformer)"
-        )
+from .tasks import check_translation_task
 
 
 @register_model("realformer")
@@ -53,9 +35,9 @@ class RealFormerModel(ModelOfStacks, TransformerModelBase):
         Raises:
             RefusedOption: naming options that cannot work together
         """
-        check_task(task)
+        check_translation_task(task)
         if OmegaConf.is_config(args):  # hydra
-            check_names(args)
+            check_names(args, cls.add_args, realformer)
         complete_options(args)
         kept = take_layers_to_keep(args, cls)
         cfg = RealFormerConfig.from_namespace(args)

@@ -11,15 +11,22 @@ from typing import Any, Iterator
 from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
 from fairseq.models.roberta import RobertaModel
 from fairseq.models.transformer import TransformerModel
+from fairseq.models.transformer_lm import TransformerLanguageModel
 from torch import nn
 
+from ..models.language_model import RealFormerLanguageModel
 from ..models.masked_lm import RealFormerMaskedLM
 from ..models.model import RealFormerModel
 from ..models.multilingual import MultilingualRealFormerModel
 
-OURS = (RealFormerModel, MultilingualRealFormerModel, RealFormerMaskedLM)
+OURS = (
+    RealFormerModel,
+    MultilingualRealFormerModel,
+    RealFormerMaskedLM,
+    RealFormerLanguageModel,
+)
 # The models of fairseq that ours are compared with. Others build on their classes.
-BASELINES = (TransformerModel, RobertaModel)
+BASELINES = (TransformerModel, RobertaModel, TransformerLanguageModel)
 
 OUR_TRAINER_IS_AT_WORK: ContextVar[bool] = ContextVar("our trainer is at work", default=False)
 
