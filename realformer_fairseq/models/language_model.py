@@ -31,7 +31,7 @@ from .decoder import RealFormerDecoder
 from .hub_interface import check_files, without_ids
 from .input_embeddings import build_input_embeddings, cutoffs
 from .stacks import ModelOfStacks, finish, take_layers_to_keep
-from .tasks import check_language_modeling_task
+from .tasks import check_own_task
 
 NAME = "realformer_lm"
 DICTIONARY = "dict.txt"
@@ -72,7 +72,7 @@ class RealFormerLanguageModel(ModelOfStacks, TransformerLanguageModel):
         Raises:
             RefusedOption: naming options that cannot work together
         """
-        check_language_modeling_task(task)
+        check_own_task(task, NAME)
         if OmegaConf.is_config(args):  # hydra
             check_names(sorted(set(args) - TAKEN_FROM_THE_TASK), cls.add_args, realformer_lm)
             OmegaConf.set_struct(args, False)

@@ -19,6 +19,7 @@ from .architectures import set_defaults
 from .config import MaskedLMConfig, RefusedOption, add_own_arguments, own_options
 from .encoder import RealFormerEncoder
 from .stacks import ModelOfStacks, finish, take_layers_to_keep
+from .tasks import check_own_task
 
 NAME = "realformer_masked_lm"
 
@@ -122,6 +123,7 @@ class RealFormerMaskedLM(ModelOfStacks, RobertaModel):
         Raises:
             RefusedOption: naming options that cannot work together
         """
+        check_own_task(task, NAME)
         if OmegaConf.is_config(args):
             OmegaConf.set_struct(args, False)
         realformer_masked_lm(args)

@@ -40,13 +40,14 @@ def check_translation_task(task) -> None:
             raise RefusedOption(f"--task {name_of(task)} needs --arch {model}{remark}")
 
 
-def check_language_modeling_task(task) -> None:
-    """Refuse all tasks of fairseq but one.
+def check_own_task(task, model: str) -> None:
+    """Refuse all tasks of fairseq but those that ``OF_OTHER_MODELS`` has a model for.
 
     Raises:
-        RefusedOption: naming the task
+        RefusedOption: naming the task and those that are accepted
     """
-    if isinstance(task, FairseqTask) and not isinstance(task, LanguageModelingTask):
-        raise RefusedOption(
-            f"--task {name_of(task)}: a realformer_lm is for --task language_modeling"
-        )
+    kinds = tuple(kind for kind, own, _ in OF_OTHER_MODELS if own == model)
+    if isinstance(task, FairseqTask) and not isinstance(task, kinds):
+        names = (name for name, kind in TASK_REGISTRY.items() if kind in kinds)
+        accepted = ", ".join(sorted(names))
+        raise RefusedOption(f"--task {name_of(task)}: a {model} is for --task {accepted}")
