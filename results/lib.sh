@@ -36,7 +36,7 @@ job() { # name, function, arguments...
   { # `set -e` does not act in a condition, so the function gets a shell of its own
     local status=0
     ("${@:2}") & wait $! || status=$?
-    say "$1: exit code $status"
+    say "$1: exit code $status$([[ "$status" == 0 ]] || echo ", see the logs in '$OUT'")"
     exit "$status"
   } &
   STARTED+=($!)

@@ -63,6 +63,8 @@ ATTENTION = "results/attention/run.sh --data d --out o"
         (ATTENTION, ["a=/no/such"], ["a: ", "'/no/such'"]),
         ("results/residual-attention/run.sh", ["--corpus", "/no/such"], ["--corpus", "/no/such"]),
         ("results/residual-attention/run.sh", ["best"], ["'best'", "admin-mean"]),
+        ("results/masked-lm/run.sh", ["--corpus", "/no/such"], ["--corpus /no/such"]),
+        ("results/masked-lm/run.sh", ["best"], ["'best'", "sum-half"]),
         ("results/depth/run.sh", ["--data", "/no/such", "admin"], ["--data", "/no/such"]),
     ],
 )

@@ -26,6 +26,8 @@
 # Example
 #
 #   results/residual-attention/run.sh --corpus data/debian-en2fr --seeds 1 none mean
+
+# shellcheck disable=SC2329  # `job` calls the functions
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
@@ -97,33 +99,22 @@ translate() { # folder
       --input "$CORPUS/raw/test.en" --output "$1.fr" -- --cpu
 }
 
-# All of one training. What goes wrong in it does not end the others.
+# All of one training.
 one() { # name, seed
-  local run="$OUT/$1-$2" status=0
-  [[ -e "$run.trained" ]] || train "$1" "$2" "$run" >>"$run.log" 2>&1 || status=$?
-  [[ "$status" -ne 0 ]] || : >"$run.trained"
-  if [[ "$status" -eq 0 && -z "$NO_TRANSLATION" && ! -e "$run.fr" ]]; then
-    translate "$run" >"$run.translation.log" 2>&1 || status=$?
+  local run="$OUT/$1-$2"
+  if [[ ! -e "$run.trained" ]]; then
+    train "$1" "$2" "$run" >>"$run.log" 2>&1
+    : >"$run.trained"
   fi
-  [[ "$status" -ne 0 ]] || { say "$1, seed $2: done" && return; }
-  say "$1, seed $2: exit code $status, see '$run.log' and '$run.translation.log'"
-  return "$status"
+  [[ -n "$NO_TRANSLATION" || -e "$run.fr" ]] || translate "$run" >"$run.translation.log" 2>&1
 }
 
-# Jobs do not get Ctrl-C by themselves. fairseq-train saves when it is told to stop.
-trap 'kill -TERM -- "${started[@]/#/-}" 2>/dev/null || true; exit 143' INT TERM
-started=()
-set -m # a process group for each job
+trap stop_jobs INT TERM
 for seed in "${SEEDS[@]}"; do
-  for name in "${NAMES[@]}"; do
-    while [[ "$(jobs -rp | wc -l)" -ge "$JOBS" ]]; do wait -n || true; done
-    one "$name" "$seed" &
-    started+=($!)
-  done
+  for name in "${NAMES[@]}"; do job "$name, seed $seed" one "$name" "$seed"; done
 done
-set +m
 failed=0
-for job in "${started[@]}"; do wait "$job" || failed=1; done
+wait_for_jobs || failed=1
 
 # The translations of a seed that are there, each against the baseline's.
 score() { # seed, name of the figures, names with the baseline first
