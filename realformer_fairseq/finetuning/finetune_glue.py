@@ -1,9 +1,13 @@
 """Fine-tune a masked language model on a task of GLUE, and measure it on the dev set."""
 
+import argparse
 import json
+import logging
 import os
 import statistics
 import sys
+import warnings
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Dict, List, Sequence
 
@@ -35,13 +39,12 @@ MOST = 2**32 - 1  # numpy's largest seed
 
 
 def seed_numbers(text: str) -> List[int]:
-    """The seeds of ``--seeds``."""
-    try:
-        seeds = [whole_number_from_0(word) for word in text.split()]
-    except Exception as error:
-        raise UserError(f"--seeds: {error}") from error
+    """The seeds of ``--seeds``, as its ``type``."""
+    seeds = [whole_number_from_0(word) for word in text.split()]
     if not seeds or max(seeds) > MOST or len(set(seeds)) < len(seeds):
-        raise UserError(f"--seeds '{text}': different whole numbers up to {MOST} are needed")
+        raise argparse.ArgumentTypeError(
+            f"'{text}': different whole numbers up to {MOST} are needed"
+        )
     return seeds
 
 
@@ -101,9 +104,24 @@ def medians(results: Sequence[Dict[str, float]]) -> Dict[str, float]:
     return {name: statistics.median(each[name] for each in results) for name in results[0]}
 
 
+def what_results_depend_on(
+    name: str, data: str, pretrained: Pretrained, further: Sequence[str]
+) -> Dict[str, str]:
+    """The settings of a run, apart from its seeds."""
+    changed = datetime.fromtimestamp(os.stat(pretrained.path).st_mtime, timezone.utc)
+    return {
+        "task": name,
+        "data": data,
+        "checkpoint": pretrained.path,
+        "checkpoint_of": changed.isoformat(),
+        "dict": os.path.abspath(pretrained.dictionary_path),
+        "options": " ".join(further),
+    }
+
+
 def finetune(arguments: Any, further: List[str]) -> None:
     """Prepare the data, fine-tune with each seed, and print and write the results."""
-    name, seeds = arguments.task, seed_numbers(arguments.seeds)
+    name, seeds = arguments.task, arguments.seeds
     if not os.path.isdir(arguments.data):
         raise UserError(f"--data: no such folder: '{arguments.data}'")
     checkpoint, data = map(os.path.abspath, (arguments.checkpoint, arguments.data))
@@ -112,14 +130,7 @@ def finetune(arguments: Any, further: List[str]) -> None:
     args = training_options(name, str(output / "data-bin"), pretrained, further)
     cfg = configuration(args, pretrained, seeds[0], output)
     encode = build_encoder(cfg)
-    settings = {
-        "task": name,
-        "data": data,
-        "checkpoint": checkpoint,
-        "checkpoint changed": os.stat(checkpoint).st_mtime,
-        "dict": os.path.abspath(pretrained.dictionary_path),
-        "options": " ".join(further),
-    }
+    settings = what_results_depend_on(name, data, pretrained, further)
     if not any(cfg[group] for group in ENCODINGS):
         print("no tokenizer and no BPE: words are as the files have them", file=sys.stderr)
     facts = prepare(name, settings, pretrained, encode, output)
@@ -143,7 +154,10 @@ def main() -> None:
     parser.add_argument("--checkpoint", required=True, metavar="FILE", help="the pre-trained model")
     parser.add_argument("--dict", metavar="FILE", help="default dict.txt beside the checkpoint")
     parser.add_argument("--output", metavar="DIR", help="default glue/TASK")
-    parser.add_argument("--seeds", default=SEEDS, help="default: %(default)s")
+    parser.add_argument("--seeds", type=seed_numbers, default=SEEDS, help="default: %(default)s")
+    # Of old names in hydra, which fairseq uses.
+    warnings.filterwarnings("ignore", category=UserWarning)
+    logging.getLogger("hydra").setLevel(logging.WARNING)
     words = sys.argv[1:]
     end = words.index("--") if "--" in words else len(words)
     finetune(parser.parse_args(words[:end]), words[end + 1 :])

@@ -48,6 +48,8 @@ def build_encoder(cfg: Any) -> Encode:
     for group, build in zip(ENCODINGS, builders):
         try:
             encoder = build(cfg[group])
+            if encoder is not None:
+                encoder.encode("")  # some read their files only now
         except Exception as error:  # of each encoder its own kinds
             name = getattr(cfg[group], "_name", cfg[group])
             raise UserError(
@@ -111,9 +113,9 @@ def prepare(
 def check_settings(output: Path, before: Dict[str, Any], settings: Dict[str, Any]) -> None:
     """Refuse a folder whose results have been made with other settings."""
     for name, value in settings.items():
-        if before[name] != value:
+        if before.get(name) != value:
             raise UserError(
-                f"--output {output}: it was made with {name} '{before[name]}', not '{value}': "
+                f"--output {output}: it was made with {name} '{before.get(name)}', not '{value}': "
                 "choose another --output, or delete it"
             )
 

@@ -119,7 +119,7 @@ def set_schedule(args: Namespace, examples: int) -> None:
     if args.total_num_update == TO_COMPUTE:
         args.total_num_update = updates
     if args.warmup_updates == TO_COMPUTE:
-        args.warmup_updates = int(WARMUP * args.total_num_update)
+        args.warmup_updates = int(WARMUP * updates)
 
 
 def configuration(args: Namespace, pretrained: Pretrained, seed: int, folder: Path) -> Any:

@@ -2,7 +2,7 @@
 
 import argparse
 import os
-from typing import Any, Dict, NamedTuple, Optional, Type
+from typing import Any, Dict, Iterable, NamedTuple, Optional, Type
 
 from fairseq.data import Dictionary
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
@@ -68,7 +68,23 @@ def read_pretrained(path: str, dictionary_path: Optional[str] = None) -> Pretrai
     else:
         positions = options.get("max_positions") or 512
     options.update(arch=arch, max_positions=positions)
-    return Pretrained(path, options, dictionary, dictionary_path, stored_encodings(state))
+    folders = (os.path.dirname(path), os.path.dirname(dictionary_path))
+    encodings = {
+        group: {name: beside(value, folders) for name, value in values.items()}
+        for group, values in stored_encodings(state).items()
+    }
+    return Pretrained(path, options, dictionary, dictionary_path, encodings)
+
+
+def beside(value: Any, folders: Iterable[str]) -> Any:
+    """A stored value, or, if it names a file that one of the folders has, the path of that file.
+
+    A checkpoint is moved together with its vocabulary.
+    """
+    if isinstance(value, str):
+        paths = [os.path.abspath(os.path.join(each, os.path.basename(value))) for each in folders]
+        value = next(filter(os.path.isfile, paths), value)
+    return value
 
 
 def option_names(model: Type[BaseFairseqModel], arch: str) -> set:
