@@ -1,0 +1,1 @@
+"""Fine-tuning of masked language models, and what is measured after it."""
