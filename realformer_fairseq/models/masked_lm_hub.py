@@ -18,7 +18,7 @@ from realformer_runtime.command_line import UserError
 from .hub_interface import check_files
 
 MASK = "<mask>"
-# What fairseq does not look for in the folder of a model, or looks for only there.
+# In the folder of the model or of its dictionary; fairseq knows the first, in the former.
 FILES = {"code": "bpe_codes", "vocab.txt": "wordpiece_vocab"}
 
 
@@ -32,7 +32,11 @@ def load_hub(folder: str, checkpoint_file: str, data_name_or_path: str, **option
         UserError: naming a file that is missing or no checkpoint
     """
     check_files(folder, checkpoint_file, data_name_or_path, **options)
-    options = {**files_found(folder, data_name_or_path), **options}
+    data = os.path.join(folder, data_name_or_path) if data_name_or_path[:1] == "." else ""
+    data = data or data_name_or_path.split(os.pathsep)[0]
+    if os.path.isdir(folder) and "://" not in data and not os.path.exists(data):
+        raise UserError(f"data_name_or_path: no such folder: '{data}'")
+    options = {**files_in(folder, data), **options}
     chosen = {kind: options.pop(kind) for kind in ("tokenizer", "bpe") if kind in options}
     try:
         found = hub_utils.from_pretrained(
@@ -45,15 +49,15 @@ def load_hub(folder: str, checkpoint_file: str, data_name_or_path: str, **option
     return MaskedLMHub(found["args"], found["task"], found["models"][0])
 
 
-def files_found(folder: str, data: str) -> Dict[str, str]:
-    """The files of ``FILES`` that are beside the checkpoint or the dictionary, by option."""
-    folders = folder, os.path.join(folder, data) if data.startswith(".") else data
-    paths = {
-        option: [os.path.abspath(os.path.join(place, name)) for place in folders]
-        for name, option in FILES.items()
-    }
-    there = {option: [*filter(os.path.isfile, places)] for option, places in paths.items()}
-    return {option: places[0] for option, places in there.items() if places}
+def files_in(*folders: str) -> Dict[str, str]:
+    """The path of each of ``FILES`` in the first folder that has it, by option."""
+    found: Dict[str, str] = {}
+    for folder in folders:
+        for name, option in FILES.items():
+            path = os.path.abspath(os.path.join(folder, name))
+            if os.path.isfile(path):
+                found.setdefault(option, path)
+    return found
 
 
 def choose(cfg: DictConfig, kind: str, name: Optional[str], options: Dict[str, Any]) -> None:
@@ -177,7 +181,7 @@ class MaskedLMHub(RobertaHubInterface):
         spans = masked_input.split(MASK)
         if len(spans) != 2:
             raise UserError(f"fill_mask: '{masked_input}' has {len(spans) - 1} {MASK}, not one")
-        left, right = (self.bpe.encode(span.rstrip()) for span in spans)
+        left, right = (self.bpe.encode(span.rstrip()).strip() for span in spans)
         dictionary = self.task.source_dictionary
         tokens = dictionary.encode_line(
             f"<s> {left} {MASK} {right} </s>", append_eos=False, add_if_not_exist=False
