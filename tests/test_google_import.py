@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 import torch
-from conftest import PROJECT
+from conftest import PROJECT, fails
 from google_checkpoints import CONFIG, VOCABULARY, random_weights, write_example, write_release
 
 from realformer_fairseq import RealFormerMaskedLM
@@ -219,3 +219,27 @@ def test_an_output_that_is_there_is_not_replaced(release, tmp_path, monkeypatch)
     (tmp_path / "out").mkdir()
     with pytest.raises(UserError, match="is there already"):
         import_release(monkeypatch, release, tmp_path / "out")
+
+
+def test_the_folder_takes_text_from_anywhere(release, tmp_path, monkeypatch):
+    pytest.importorskip("tokenizers")
+    folder = import_release(monkeypatch, release, tmp_path / "out")
+    folder.rename(tmp_path / "moved")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    hub = RealFormerMaskedLM.from_pretrained("../moved").eval()
+    dictionary = hub.task.source_dictionary
+    with torch.no_grad():
+        hub.model.encoder.lm_head.bias[dictionary.index("##s")] = 1e4
+    assert hub.fill_mask("The walk <mask>.", topk=1)[0][0] == "The walks."
+    tokens = hub.encode("Unaffable Café 犬", "cat", no_separator=True)
+    assert " ".join(dictionary[token] for token in tokens) == (
+        "<s> un ##aff ##able cafe <unk> </s> cat </s>"
+    )
+
+
+def test_the_script_ends_in_one_line(release, tmp_path):
+    options = ["--config", release / "bert_config.json", "--vocab", release / "vocab.txt"]
+    script = PROJECT / "scripts/import_google_bert.sh"
+    line = fails(script, "--checkpoint", "/no/such", *options, "--output", tmp_path / "out")
+    assert line == "import_google_bert.sh: --checkpoint: no such file: '/no/such.index'"
