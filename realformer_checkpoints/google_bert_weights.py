@@ -4,6 +4,7 @@ The source of their names is ``realformer/realformer.py`` of google-research.
 """
 
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Callable, Dict, Sequence, Tuple
 
 import numpy as np
@@ -61,49 +62,51 @@ def layer_weights(number: int, d: int, ffn: int) -> Dict[str, Weight]:
     }
 
 
-def all_weights(config: Dict[str, Any], order: Sequence[int], head: str) -> Dict[str, Weight]:
-    """The weights of the model, by fairseq's names.
-
-    Args:
-        order: see :func:`fairseq_order`
-        head: name of the classification head that Google's pooler and next-sentence layer become
-    """
+def embedding_weights(config: Dict[str, Any], order: Sequence[int]) -> Dict[str, Weight]:
+    """The weights below the first layer, by fairseq's names."""
+    ours, google = "encoder.sentence_encoder", "bert/embeddings"
     d, words = config["hidden_size"], config["vocab_size"]
     places, segments = config["max_position_embeddings"], config["type_vocab_size"]
-    encoder, embeddings = "encoder.sentence_encoder", "bert/embeddings"
-
-    def in_order(of_words: np.ndarray) -> np.ndarray:
-        return of_words[list(order)]
 
     def behind_padding(positions: np.ndarray) -> np.ndarray:
         """fairseq numbers positions from the one behind the padding's on."""
         return np.concatenate([np.zeros((PADDING + 1, d), positions.dtype), positions])
 
-    weights = {
-        f"{encoder}.embed_tokens.weight": Weight(
-            f"{embeddings}/word_embeddings", (words, d), in_order
+    return {
+        f"{ours}.embed_tokens.weight": Weight(
+            f"{google}/word_embeddings", (words, d), itemgetter(list(order))
         ),
-        f"{encoder}.embed_positions.weight": Weight(
-            f"{embeddings}/position_embeddings", (places, d), behind_padding
+        f"{ours}.embed_positions.weight": Weight(
+            f"{google}/position_embeddings", (places, d), behind_padding
         ),
         "encoder.embed_token_types.weight": Weight(
-            f"{embeddings}/token_type_embeddings", (segments, d)
+            f"{google}/token_type_embeddings", (segments, d)
         ),
-        **layer_norm(f"{encoder}.layernorm_embedding", embeddings, d),
+        **layer_norm(f"{ours}.layernorm_embedding", google, d),
     }
+
+
+def all_weights(config: Dict[str, Any], order: Sequence[int], head: str) -> Dict[str, Weight]:
+    """The weights of the model, by fairseq's names.
+
+    Args:
+        order: see ``fairseq_order``
+        head: name of the classification head that Google's pooler and next-sentence layer become
+    """
+    d, words = config["hidden_size"], config["vocab_size"]
+    weights = embedding_weights(config, order)
     for number in range(config["num_hidden_layers"]):
         weights.update(layer_weights(number, d, config["intermediate_size"]))
     transform, next_sentence = "cls/predictions/transform", "cls/seq_relationship"
+    output, classes = "encoder.lm_head", f"classification_heads.{head}"
     return {
         **weights,
-        **dense("encoder.lm_head.dense", f"{transform}/dense", d, d),
-        **layer_norm("encoder.lm_head.layer_norm", transform, d),
-        "encoder.lm_head.bias": Weight("cls/predictions/output_bias", (words,), in_order),
-        **dense(f"classification_heads.{head}.dense", "bert/pooler/dense", d, d),
-        f"classification_heads.{head}.out_proj.weight": Weight(
-            f"{next_sentence}/output_weights", (2, d)
-        ),
-        f"classification_heads.{head}.out_proj.bias": Weight(f"{next_sentence}/output_bias", (2,)),
+        **dense(f"{output}.dense", f"{transform}/dense", d, d),
+        **layer_norm(f"{output}.layer_norm", transform, d),
+        f"{output}.bias": Weight("cls/predictions/output_bias", (words,), itemgetter(list(order))),
+        **dense(f"{classes}.dense", "bert/pooler/dense", d, d),
+        f"{classes}.out_proj.weight": Weight(f"{next_sentence}/output_weights", (2, d)),
+        f"{classes}.out_proj.bias": Weight(f"{next_sentence}/output_bias", (2,)),
     }
 
 

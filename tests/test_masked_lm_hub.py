@@ -106,21 +106,24 @@ def expect(hub, piece):
 
 
 @pytest.mark.parametrize(
-    "bpe, text, piece, filled",
+    "options, text, piece, filled",
     [
-        (None, "the <mask> .", "cat", "the cat ."),
-        (None, "<mask>", "cat", "cat"),
-        ("subword_nmt", "the  <mask> ing", "walk@@", "the walking"),
-        ("subword_nmt", "the <mask> ing", "cat", "the cat ing"),
-        (WORDPIECE, "The walk <mask>.", "##ing", "The walking."),
-        (WORDPIECE, "THE <mask>, [x]", "cat", "THE cat, [x]"),
-        (WORDPIECE, "<mask> walk ", "cat", "cat walk "),
+        ({}, "the <mask> .", "cat", "the cat ."),
+        ({}, "<mask>", "cat", "cat"),
+        ({}, "the<mask>", "cat", "the cat"),
+        ({"bpe": "subword_nmt"}, "the  <mask> ing", "walk@@", "the walking"),
+        ({"bpe": "subword_nmt"}, "the <mask> ing", "cat", "the cat ing"),
+        ({"tokenizer": "realformer_moses"}, "The <mask>'s walk. ", "cat", "The cat's walk. "),
+        ({"tokenizer": "realformer_moses"}, "The walk <mask>", ".", "The walk."),
+        ({"bpe": WORDPIECE}, "The walk <mask>.", "##ing", "The walking."),
+        ({"bpe": WORDPIECE}, "THE <mask>, [x]", "cat", "THE cat, [x]"),
+        ({"bpe": WORDPIECE}, "<mask> walk ", "cat", "cat walk "),
     ],
 )
-def test_the_filled_text_has_words_where_words_are(bpe, text, piece, filled, load):
-    if bpe == WORDPIECE:
+def test_the_filled_text_has_spaces_where_words_start(options, text, piece, filled, load):
+    if options.get("bpe") == WORDPIECE:
         pytest.importorskip("tokenizers")
-    hub = load(bpe=bpe)
+    hub = load(**options)
     expect(hub, piece)
     (found,) = hub.fill_mask(text, topk=1)
     assert found == (filled, 1.0, piece.replace("@@", ""))

@@ -5,6 +5,7 @@ The rules are those of the library ``tokenizers``. fairseq's own ``bert`` needs 
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import List
 
 from fairseq.data.encoders import register_bpe
 from fairseq.dataclass import FairseqDataclass
@@ -39,7 +40,8 @@ class WordPiece:
 
     @cached_property
     def tokenizer(self):
-        """
+        """BERT's, of the library.
+
         Raises:
             UserError: the library is not installed, or the vocabulary has no ``[UNK]``
         """
@@ -49,21 +51,26 @@ class WordPiece:
             raise UserError(
                 f"--bpe {NAME} needs the library tokenizers: pip install '.[wordpiece]'"
             ) from None
-        try:
-            words = read_vocabulary(self.vocabulary, "--wordpiece-vocab")
-        except OSError as error:
-            raise UserError(
-                f"--wordpiece-vocab '{self.vocabulary}': {error.strerror or error}"
-            ) from None
-        if UNKNOWN not in words:
-            raise UserError(f"--wordpiece-vocab '{self.vocabulary}': has no {UNKNOWN}")
-        numbers = {word: number for number, word in enumerate(words)}
         tokenizer = Tokenizer(
-            models.WordPiece(numbers, unk_token=UNKNOWN, max_input_chars_per_word=LONGEST_WORD)
+            models.WordPiece(
+                vocab={word: number for number, word in enumerate(self.words())},
+                unk_token=UNKNOWN,
+                max_input_chars_per_word=LONGEST_WORD,
+            )
         )
         tokenizer.normalizer = normalizers.BertNormalizer(lowercase=not self.cased)
         tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
         return tokenizer
+
+    def words(self) -> List[str]:
+        try:
+            words = read_vocabulary(self.vocabulary, "--wordpiece-vocab")
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise UserError(f"--wordpiece-vocab '{self.vocabulary}': {reason}") from None
+        if UNKNOWN not in words:
+            raise UserError(f"--wordpiece-vocab '{self.vocabulary}': has no {UNKNOWN}")
+        return words
 
     def encode(self, text: str) -> str:
         """Pieces with spaces between; an unknown word is fairseq's ``<unk>``."""
