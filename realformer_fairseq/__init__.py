@@ -1,7 +1,7 @@
 """RealFormer for fairseq: ``--user-dir realformer_fairseq --arch realformer_wmt_en_fr``.
 
-Importing this package registers models, architectures, a criterion, an optimizer and a tokenizer
-with fairseq, lets torch load fairseq's checkpoints, and installs the wrappers listed in
+Importing this package registers models, architectures, a criterion, an optimizer, a tokenizer
+and a BPE with fairseq, lets torch load fairseq's checkpoints, and installs the wrappers listed in
 ``fairseq_patches``.
 """
 
@@ -15,6 +15,7 @@ from realformer_checkpoints.safe_types import allow_fairseq_checkpoints
 
 from . import fairseq_patches
 from .inference.fairseq_tokenizer import RealFormerMosesTokenizer
+from .inference.wordpiece import WordPiece
 from .models.language_model import RealFormerLanguageModel
 from .models.masked_lm import RealFormerMaskedLM
 from .models.model import RealFormerModel
@@ -32,6 +33,7 @@ __all__ = [
     "RealFormerMaskedLM",
     "RealFormerModel",
     "RealFormerMosesTokenizer",
+    "WordPiece",
 ]
 
 allow_fairseq_checkpoints()

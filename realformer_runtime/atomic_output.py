@@ -1,6 +1,7 @@
-"""Write a file completely or not at all."""
+"""Write a file or a folder completely or not at all."""
 
 import os
+import shutil
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Iterator, Optional
@@ -64,3 +65,22 @@ def atomic_output(path, exclusive: bool = False) -> Iterator[Path]:
         raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def new_folder(path: str) -> Iterator[Path]:
+    """A temporary folder that becomes ``path`` if the block succeeds, and is deleted if not."""
+    target = Path(os.path.abspath(path))
+    if os.pathsep in str(target):
+        raise UserError(f"--output '{path}': a colon separates folders, and cannot be in one")
+    if os.path.lexists(target):
+        raise UserError(f"--output '{path}': is there already: choose another, or delete it")
+    if not target.parent.is_dir():
+        raise UserError(f"--output '{path}': no such folder: '{target.parent}'")
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    temporary.mkdir()
+    try:
+        yield temporary
+        temporary.rename(target)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)

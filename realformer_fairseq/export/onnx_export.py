@@ -9,9 +9,8 @@ import shutil
 import sys
 import warnings
 from argparse import Namespace
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Dict, Iterator
+from typing import Dict
 
 import onnx
 import torch
@@ -20,6 +19,7 @@ from torch import nn
 from realformer_checkpoints.reading import load_checkpoint
 from realformer_checkpoints.writing import write_checkpoint
 from realformer_runtime import __version__
+from realformer_runtime.atomic_output import new_folder
 from realformer_runtime.command_line import ArgumentParser, UserError, run_main
 from realformer_runtime.engine.model_folder import (
     CODES,
@@ -62,25 +62,6 @@ or, in Python, after `pip install .` in a copy of realformer_fairseq:
 
 `model.json` says what it was made from. Files belong together: a changed one is refused.
 """
-
-
-@contextmanager
-def new_folder(path: str) -> Iterator[Path]:
-    """A temporary folder that becomes ``path`` if the block succeeds, and is deleted if not."""
-    target = Path(os.path.abspath(path))
-    if os.pathsep in str(target):
-        raise UserError(f"--output '{path}': a colon separates folders, and cannot be in one")
-    if os.path.lexists(target):
-        raise UserError(f"--output '{path}': is there already: choose another, or delete it")
-    if not target.parent.is_dir():
-        raise UserError(f"--output '{path}': no such folder: '{target.parent}'")
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    temporary.mkdir()
-    try:
-        yield temporary
-        temporary.rename(target)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def load_folded(args, folder: Path) -> Ensemble:

@@ -18,6 +18,7 @@ from ..modules.sublayer_scaling import initialize_deepnorm
 from .architectures import set_defaults
 from .config import MaskedLMConfig, RefusedOption, add_own_arguments, own_options
 from .encoder import RealFormerEncoder
+from .masked_lm_hub import MaskedLMHub, load_hub
 from .stacks import ModelOfStacks, finish, take_layers_to_keep
 from .tasks import check_own_task
 
@@ -147,6 +148,18 @@ class RealFormerMaskedLM(ModelOfStacks, RobertaModel):
         if OmegaConf.is_config(args):
             OmegaConf.set_struct(args, True)
         return model
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        model_name_or_path,
+        checkpoint_file="model.pt",
+        data_name_or_path=".",
+        **kwargs,
+    ) -> MaskedLMHub:
+        """Load a trained model and its classification heads, as :func:`load_hub`."""
+        paths = model_name_or_path, checkpoint_file, data_name_or_path
+        return load_hub(*map(str, paths), **kwargs)
 
 
 @register_model_architecture(NAME, NAME)
