@@ -14,6 +14,7 @@ TASKS |= {"realformer_masked_lm": "masked_lm", "realformer_lm": "language_modeli
 # Ours, and fairseq's that it is when it carries no scores.
 PAIRS = [("realformer_masked_lm", "roberta"), ("realformer_lm", "transformer_lm")]
 PAIRS = [pair for pair in PAIRS if pair[0] in ARCH_MODEL_REGISTRY]
+ALL = [arch for pair in PAIRS for arch in pair]
 LENGTHS = (5, 9, 3, 12)
 
 

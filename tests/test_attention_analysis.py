@@ -344,7 +344,7 @@ def test_language_models_are_measured_like_fairseqs(ours, theirs, text, tmp_path
         assert (carried[place][1] == pytest.approx(row[1], rel=1e-4)) == at_the_bottom, place
 
 
-@pytest.mark.parametrize("arch", [arch for pair in language_models.PAIRS for arch in pair])
+@pytest.mark.parametrize("arch", language_models.ALL)
 def test_pictures_of_language_models(arch, text, tmp_path):
     residual = [] if arch in ("roberta", "transformer_lm") else ["--residual-attention", "mean"]
     language_models.save(tmp_path / "model.pt", text, arch, *residual)
