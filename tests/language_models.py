@@ -14,7 +14,7 @@ TASKS |= {"realformer_masked_lm": "masked_lm", "realformer_lm": "language_modeli
 # Ours, and fairseq's that it is when it carries no scores.
 PAIRS = [("realformer_masked_lm", "roberta"), ("realformer_lm", "transformer_lm")]
 PAIRS = [pair for pair in PAIRS if pair[0] in ARCH_MODEL_REGISTRY]
-ALL = [arch for pair in PAIRS for arch in pair]
+ALL = [arch for arch in TASKS if arch in (*ARCH_MODEL_REGISTRY, "transformer_lm")]
 LENGTHS = (5, 9, 3, 12)
 
 
@@ -40,6 +40,9 @@ def new_state(data, arch, *options, seed=1):
     side = "encoder" if TASKS[arch] == "masked_lm" else "decoder"
     sizes = {"layers": 3, "embed-dim": 16, "ffn-embed-dim": 24, "attention-heads": 2}
     given = [word for name, size in sizes.items() for word in (f"--{side}-{name}", size)]
+    if side == "decoder":
+        given += ["--share-decoder-input-output-embed", "--decoder-input-dim", 16]
+        given += ["--decoder-output-dim", 16]
     given += ["--task", TASKS[arch], "--arch", arch, "--tokens-per-sample", 32]
     given += ["--sample-break-mode", "eos", *COMMON]
     cfg = configuration(data, *given, *options)
