@@ -14,6 +14,7 @@ TASKS |= {"realformer_masked_lm": "masked_lm", "realformer_lm": "language_modeli
 # Ours, and fairseq's that it is when it carries no scores.
 PAIRS = [("realformer_masked_lm", "roberta"), ("realformer_lm", "transformer_lm")]
 PAIRS = [pair for pair in PAIRS if pair[0] in ARCH_MODEL_REGISTRY]
+OURS = [ours for ours, _ in PAIRS]
 ALL = [arch for arch in TASKS if arch in (*ARCH_MODEL_REGISTRY, "transformer_lm")]
 LENGTHS = (5, 9, 3, 12)
 
@@ -43,6 +44,8 @@ def new_state(data, arch, *options, seed=1):
     if side == "decoder":
         given += ["--share-decoder-input-output-embed", "--decoder-input-dim", 16]
         given += ["--decoder-output-dim", 16]
+    if arch == "transformer_lm":  # as its larger architectures and ours
+        given += ["--decoder-normalize-before"]
     given += ["--task", TASKS[arch], "--arch", arch, "--tokens-per-sample", 32]
     given += ["--sample-break-mode", "eos", *COMMON]
     cfg = configuration(data, *given, *options)

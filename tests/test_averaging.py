@@ -137,7 +137,7 @@ def test_what_went_into_an_average_can_be_shown(three, tmp_path, capsys):
     assert average("--show", three[0]).endswith("checkpoint8.pt: is not an average of checkpoints")
 
 
-@pytest.mark.parametrize("arch", language_models.ALL)
+@pytest.mark.parametrize("arch", language_models.OURS)
 def test_the_best_of_a_language_model(arch, tmp_path):
     """fairseq loads the mean, with what is tied in it, of the highest accuracies."""
     data, states = language_models.write_data(tmp_path, splits=()), []
