@@ -13,7 +13,7 @@ from fairseq.models.transformer import TransformerModelBase
 from fairseq.models.transformer_lm import TransformerLanguageModel
 
 from realformer_checkpoints.incomplete_states import load_with_options
-from realformer_checkpoints.reading import stored_option
+from realformer_checkpoints.reading import stored_option, stored_task
 from realformer_runtime.command_line import UserError
 
 
@@ -22,6 +22,11 @@ class Kind(NamedTuple):
 
     model: Type[BaseFairseqModel]
     names: Tuple[str, str]
+
+    def refusal(self, checkpoint: str) -> UserError:
+        """The error over a checkpoint of another model."""
+        ours, theirs = self.names
+        return UserError(f"--checkpoint {checkpoint}: neither a {ours} nor a {theirs}")
 
 
 # By the names of tasks; any other task with two languages is one of translation.
@@ -43,9 +48,9 @@ def task_and_dictionaries(state: Dict[str, Any]) -> Tuple[str, List[str]]:
     langs = [stored_option(state, "task", side) for side in ("source_lang", "target_lang")]
     if all(isinstance(lang, str) for lang in langs):
         return "translation", [f"dict.{lang}.txt" for lang in langs]
-    task = str(stored_option(state, "task", "_name") or stored_option(state, "task", "task"))
+    task = stored_task(state)
     if task not in KINDS or task == "translation":
-        raise ValueError(f"its task is {task}; accepted are {', '.join(KINDS)}")
+        raise ValueError(f"its task is {task or 'not recorded'}; accepted are {', '.join(KINDS)}")
     return task, ["dict.txt"]
 
 
@@ -54,8 +59,7 @@ def check_model(checkpoint: str, state: Dict[str, Any], kind: Kind) -> None:
     name = str(stored_option(state, "model", "_name") or stored_option(state, "model", "arch"))
     model = ARCH_MODEL_REGISTRY.get(name) or MODEL_REGISTRY.get(name) or BaseFairseqModel
     if not issubclass(model, kind.model):
-        ours, theirs = kind.names
-        raise UserError(f"--checkpoint {checkpoint}: neither a {ours} nor a {theirs}")
+        raise kind.refusal(checkpoint)
 
 
 def load_model(checkpoint: str, data: str) -> Tuple[BaseFairseqModel, tasks.FairseqTask]:
@@ -81,6 +85,8 @@ def load_model(checkpoint: str, data: str) -> Tuple[BaseFairseqModel, tasks.Fair
         reason = next((line for line in lines if "size mismatch" in line), lines[0])
         misfit = f"--checkpoint {checkpoint} does not fit the dictionaries of --data {data}"
         raise UserError(f"{misfit}: {reason}") from None
+    except AssertionError:  # a task that is registered nowhere
+        raise KINDS[name].refusal(checkpoint) from None
     return models[0].float().eval(), task
 
 
