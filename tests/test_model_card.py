@@ -240,9 +240,11 @@ def test_a_classifier_and_scores_of_translations(card_of, tmp_path):
     )
     (tmp_path / "train.log").write_text(LANGUAGE_MODEL_LOG)
     state["cfg"]["task"]["_name"] = "sentence_prediction"
+    state["cfg"]["bpe"] = {"_name": "gpt2"}
     state["cfg"]["criterion"] = {"_name": "x", "classification_head_name": "a head"}
     card = card_of(state, "--log", tmp_path / "train.log")
     assert 'model.predict("a head", model.encode' in card and "perplexity" not in card
+    assert 'bpe="gpt2"\n' in card
     assert "* accuracy, percent: valid: best 41.5 after 100 updates, last 40 after 200" in card
     assert cells(card)["validation loss, bits a subword"] == "not recorded"
 

@@ -57,12 +57,15 @@ def usage(model: CheckpointFacts, checkpoint: str, data: str) -> str:
 
 
 def usage_in_python(model: CheckpointFacts, checkpoint: str, data: str) -> str:
-    """How to load a language model and use it."""
+    """How to load a language model, with the subwords that it records, and use it."""
     module, _, name = model.kind.models[not model.is_realformer].rpartition(".")
     head = model.line("criterion", "classification_head_name") or "sentence_classification_head"
-    words = dict(checkpoint=checkpoint, data=data, codes=f"{data}/code", head=head)
+    bpe = model.line("bpe", "_name")
+    words = dict(checkpoint=checkpoint, data=data, codes=f"{data}/code", head=head, bpe=bpe)
     quoted = {k: json.dumps(one_line(v), ensure_ascii=False) for k, v in words.items()}
-    return model.kind.usage.format(module=module, model=name, **quoted)
+    merges = 'bpe="subword_nmt", bpe_codes={codes}'
+    subwords = ("bpe={bpe}" if bpe else merges).format(**quoted)
+    return model.kind.usage.format(module=module, model=name, subwords=subwords, **quoted)
 
 
 def citation(model: CheckpointFacts) -> str:

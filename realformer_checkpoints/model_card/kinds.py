@@ -20,13 +20,13 @@ fairseq-generate {1} --path {0} {plugin}\\
 Where the training data is from `data-prep/prepare-wmt14en2*.sh`, `translate.sh` needs `--moses`.\
 """
 LOAD = """\
-In the folder of checkpoint and data, with the byte pair encoding of the training's text:
+In the folder of checkpoint and data:
 
 ```python
 from {module} import {model}
 
 model = {model}.from_pretrained(
-    ".", {checkpoint}, {data}, bpe="subword_nmt", bpe_codes={codes}
+    ".", {checkpoint}, {data}, {subwords}
 )
 model.eval()
 %s
