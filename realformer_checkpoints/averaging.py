@@ -37,6 +37,7 @@ COMPARED = {
     "encoder_attention_heads": ("model", None),
     "decoder_attention_heads": ("model", None),
     "activation_fn": ("model", None),
+    "layer_norm_eps": ("model", 1e-5),
     "source_lang": ("task", None),
     "target_lang": ("task", None),
 }

@@ -1,4 +1,4 @@
-"""Draw loss, gradient norm or speed by update, from logs of fairseq-train."""
+"""Draw loss, accuracy, gradient norm or speed by update, from logs of fairseq-train."""
 
 import math
 from pathlib import Path
@@ -16,8 +16,9 @@ PROGRAM = "plot_learning_curve.sh"
 # Label and scale of the axis.
 QUANTITIES = {
     "loss": ("negative log-likelihood, bits per subword", "linear"),
+    "accuracy": ("accuracy, percent", "linear"),
     "gradient-norm": ("norm of the gradient", "log"),
-    "speed": ("target tokens a second", "linear"),
+    "speed": ("tokens a second", "linear"),
 }
 
 

@@ -21,7 +21,8 @@ from .writing import check_not_an_input
 PROGRAM = "plot_omega.sh"
 ORDER = ("self_attn", "encoder_attn", "ffn")
 SUBLAYER = rf"layers\.([0-9]{{1,6}})\.({'|'.join(ORDER)})"
-OMEGA = re.compile(rf"(encoder|decoder)\.{SUBLAYER}_residual\.omega")
+# A masked language model has its layers in encoder.sentence_encoder.
+OMEGA = re.compile(rf"(encoder|decoder)\.(?:sentence_encoder\.)?{SUBLAYER}_residual\.omega")
 PROFILE_LINE = re.compile(rf"ADMIN profile: ({OMEGA.pattern}) = ([0-9]+(?:\.[0-9]*)?)(?![\w.])")
 
 
@@ -56,9 +57,14 @@ def read_omegas(checkpoint: str, log: str) -> OmegasOfModel:
 
 def draw_omegas(runs: Sequence[OmegasOfModel], title: str, output: str) -> None:
     """Draw for each stack the start (dashed), the trained mean and its spread over dimensions."""
-    figure = new_figure(10, 4.5, dpi=120)
-    panels = figure.subplots(1, 2)
-    for stack, axes in zip(("encoder", "decoder"), panels):
+    stacks = [
+        stack
+        for stack in ("encoder", "decoder")
+        if any(of_stack(run.trained, stack) for run in runs)
+    ]
+    figure = new_figure(5 * len(stacks), 4.5, dpi=120)
+    (panels,) = figure.subplots(1, len(stacks), squeeze=False)
+    for stack, axes in zip(stacks, panels):
         for number, run in enumerate(runs):
             names, colour = of_stack(run.trained, stack), f"C{number}"
             positions = range(1, len(names) + 1)

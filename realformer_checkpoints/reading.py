@@ -165,6 +165,11 @@ def stored_option(state: Dict[str, Any], group: str, name: str, default: Any = N
     return (option_group(state, group) or {}).get(name, default)
 
 
+def stored_task(state: Dict[str, Any]) -> str:
+    """The name of the task of the training that wrote a checkpoint, empty if it is not recorded."""
+    return str(stored_option(state, "task", "_name") or stored_option(state, "task", "task") or "")
+
+
 def option_group(state: Dict[str, Any], group: str) -> Optional[Dict[str, Any]]:
     """The options of a group in a checkpoint, of older ones all options, None if there are none."""
     cfg = state.get("cfg")

@@ -29,9 +29,9 @@
 #
 # These are named, and nothing is written: a missing epoch between those asked for; a parameter that
 # is not in all files or has another shape; NaN or infinity in a parameter; a model of another
-# residual attention, number of heads, activation or language; several models from fold_admin.sh; a
-# truncated file. Nothing in a file is run. Memory is needed for one model, disk for the result;
-# benchmarks/averaging.py measures both.
+# residual attention, number of heads, activation, layer norm or language; several models from
+# fold_admin.sh; a truncated file. Nothing in a file is run. Memory is needed for one model, disk for
+# the result; benchmarks/averaging.py measures both.
 #
 # Example: average the last 5 epochs up to epoch 50, that is 46 to 50
 #

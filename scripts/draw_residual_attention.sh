@@ -4,12 +4,15 @@
 #
 #   scripts/draw_residual_attention.sh --checkpoint FILE --data DIR --output FILE [options]
 #
-#   --checkpoint FILE  a realformer with residual scores
-#   --data DIR         binarised data with the references (what fairseq-preprocess wrote)
+#   --checkpoint FILE  a model with residual scores: realformer, realformer_masked_lm, realformer_lm
+#   --data DIR         binarised data, of a realformer with the references (what fairseq-preprocess
+#                      wrote)
 #   --output FILE      PNG
 #   --gen-subset NAME  split of the data                        (default: test)
-#   --sentence N       counts from 0, as in S-N of fairseq-generate (default: 0)
-#   --attention A      encoder or decoder (self-attention), or cross (default: cross)
+#   --sentence N       counts from 0, as in S-N of fairseq-generate (default: 0); of a
+#                      language model a sample, as in scripts/analyze_attention.sh
+#   --attention A      encoder or decoder (self-attention), or cross (default: cross, or of a
+#                      language model its self-attention)
 #   --head N           counts from 0                            (default: 0)
 #
 # The bottom layer is at the bottom, layers count from 0. Queries go down and keys go right; in

@@ -8,9 +8,11 @@
 #
 # Omega moves into the layer norm below each sub-layer. The first sub-layer of a stack has none below
 # it: its omega moves into the embeddings, after which encoder and decoder no longer share them and
-# positions are a learned table. With --residual-attention none the result is a plain `transformer`
-# of fairseq, which loads without this plugin. Average checkpoints first, fold afterwards; the
-# optimizer's state is left out.
+# positions are a learned table. A masked language model has a layer norm on its embeddings, which
+# takes that omega. With --residual-attention none the result is a plain `transformer`, `roberta` or
+# `transformer_lm` of fairseq, which loads without this plugin; a masked language model with
+# --token-types or a --layer-norm-eps of its own stays ours, for a roberta has neither. Average
+# checkpoints first, fold afterwards; the optimizer's state is left out.
 #
 # Example
 #

@@ -3,10 +3,12 @@
 #
 #   scripts/model_card.sh --checkpoint FILE [options]
 #
-#   --checkpoint FILE   trained or averaged, ours or of fairseq's transformer
+#   --checkpoint FILE   trained or averaged, ours or of fairseq's transformer, roberta (also one that
+#                       classifies sentences) or transformer_lm
 #   --data DIR          what fairseq-preprocess wrote: sizes of dictionaries and splits
-#   --scores FILE       what scripts/score_bleu.sh --json wrote about this model
-#   --log FILE          the log of fairseq-train: speed, GPUs, validation loss
+#   --scores FILE       what scripts/score_bleu.sh --json wrote about this model, if it translates
+#   --log FILE          the log of fairseq-train: speed, GPUs, validation loss; of other models their
+#                       accuracy and perplexity
 #   --name NAME         of the model                        (default: architecture and languages)
 #   --licence ID        as model hubs write it, for example mit
 #   --template FILE     Markdown with fields such as $layers

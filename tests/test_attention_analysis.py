@@ -3,6 +3,7 @@
 import csv
 import math
 
+import language_models
 import pytest
 import torch
 from commands import error_of
@@ -11,7 +12,11 @@ from fairseq_mains import load
 from models import PAD, batch, build, build_with_weights_of, eager_scores, logits
 
 from realformer_checkpoints import figures
-from realformer_fairseq.analysis import attention_analysis, attention_map
+from realformer_fairseq.analysis import (
+    attention_analysis,
+    attention_map,
+    residual_scores_figure,
+)
 from realformer_fairseq.analysis.attention_plots import COLOURS, MEDIAN_BINS
 from realformer_fairseq.analysis.attention_recorder import recorded_attention
 from realformer_fairseq.analysis.attention_statistics import (
@@ -302,6 +307,85 @@ def test_mistakes_get_one_line(extra, words, options, tmp_path, monkeypatch):
     assert error.startswith("analyze_attention.sh: ") and "\n" not in error
     assert all(word in error for word in words), error
     assert not (tmp_path / "out").exists() or not list((tmp_path / "out").iterdir())
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    """Data of language models."""
+    return language_models.write_data(tmp_path_factory.mktemp("text"))
+
+
+def table_of_checkpoint(data, path, *options):
+    arguments = ["--checkpoint", path, "--data", data, "--cpu", "--no-pictures", *options]
+    assert error_of(attention_analysis, *arguments, "--out", path.parent / "table") is None
+    return read_table(path.parent / "table/attention.csv")
+
+
+@pytest.mark.parametrize("ours, theirs", language_models.PAIRS)
+def test_language_models_are_measured_like_fairseqs(ours, theirs, text, tmp_path):
+    """The same weights with and without chains, fairseq's, and from a training of another seed."""
+    none, scores = ["--residual-attention", "none"], ["--residual-attention", "sum"]
+    state, _ = language_models.new_state(text, ours, *none)
+    tables = []
+    for arch, options in ((ours, none), (theirs, []), (theirs, ["--seed", 7]), (ours, scores)):
+        other, _ = language_models.new_state(text, arch, *options)
+        torch.save({**other, "model": state["model"]}, tmp_path / "model.pt")
+        tables.append(table_of_checkpoint(text, tmp_path / "model.pt", "--max-tokens", 30))
+    measured, *same, carried = tables
+    attention = "encoder" if theirs == "roberta" else "decoder"
+    words = sum(language_models.LENGTHS) + 2 * len(language_models.LENGTHS)  # with <s> and </s>
+    count = words if attention == "encoder" else words - 2 * len(language_models.LENGTHS)
+    assert {place[1] for place in measured} == {attention} and len(measured) == (2 * 3 + 2) * 2
+    for place, row in measured.items():
+        assert row[0] == count
+        for table in same:
+            assert table[place][:2] == pytest.approx(row[:2], rel=1e-4), place
+        at_the_bottom = place[2] == 0
+        assert (carried[place][1] == pytest.approx(row[1], rel=1e-4)) == at_the_bottom, place
+
+
+@pytest.mark.parametrize("arch", [*language_models.OURS, "roberta"])
+def test_pictures_of_language_models(arch, text, tmp_path):
+    residual = ["--residual-attention", "mean"] if arch in language_models.OURS else []
+    language_models.save(tmp_path / "model.pt", text, arch, *residual)
+    given = ["--checkpoint", tmp_path / "model.pt", "--data", text, "--sentence", 2]
+    assert error_of(attention_analysis, *given, "--cpu", "--out", tmp_path / "maps") is None
+    (picture,) = (tmp_path / "maps").iterdir()
+    attention = "encoder" if language_models.TASKS[arch] == "masked_lm" else "decoder"
+    assert picture.name == f"sentence-2-{attention}-layer-2.png"
+    error = error_of(residual_scores_figure, *given, "--output", tmp_path / "scores.png")
+    if residual:
+        assert error is None and (tmp_path / "scores.png").read_bytes().startswith(PNG)
+    else:
+        assert f"--attention {attention}: this model carries no scores" in error
+
+
+def test_what_a_masked_language_model_reads(text, tmp_path):
+    """A sample of the split in its order, with <s> and some words masked."""
+    language_models.save(tmp_path / "model.pt", text, "roberta", "--mask-prob", 0.5)
+    _, task = load_model(str(tmp_path / "model.pt"), str(text))
+    tokens, _ = attention_map.tokens_of_sentence(task, load_split(task, "test"), 3)["encoder"]
+    assert len(tokens) == language_models.LENGTHS[3] + 2
+    assert tokens[0] == "<s>" and "<mask>" in tokens
+
+
+def test_other_tasks_and_models_are_refused_by_name(text, tmp_path):
+    state, _ = language_models.new_state(text, "roberta")
+    cases = (
+        ("task", "sentence_prediction", "its task is sentence_prediction", "masked_lm"),
+        ("model", "unheard_of", "neither a realformer_masked_lm nor a roberta"),
+        ("model", "lstm", "neither a realformer_masked_lm nor a roberta"),
+    )
+    for group, name, *words in cases:
+        options = state["cfg"][group]
+        options = dict(options) if isinstance(options, dict) else dict(vars(options))
+        options = {**options, "_name": name, "arch": name}
+        torch.save({**state, "cfg": {**state["cfg"], group: options}}, tmp_path / "model.pt")
+        given = ["--checkpoint", tmp_path / "model.pt", "--data", text, "--out", tmp_path / "out"]
+        error = error_of(attention_analysis, *given)
+        assert all(word in error for word in words) and "\n" not in error, error
+    given[3] = tmp_path
+    assert f"--data {tmp_path}: there is no dict.txt" in error_of(attention_analysis, *given)
 
 
 def test_without_matplotlib_there_is_a_way_on(monkeypatch):

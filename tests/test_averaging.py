@@ -6,12 +6,13 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import language_models
 import pytest
 import torch
 from checkpoint_files import average, fairseq_state, random_model, save
 from commands import error_of, outcome
 from conftest import PROJECT, run, train
-from fairseq.checkpoint_utils import load_checkpoint_to_cpu
+from fairseq.checkpoint_utils import load_checkpoint_to_cpu, load_model_ensemble
 from omegaconf import OmegaConf
 
 from benchmarks.averaging import anonymous_bytes
@@ -136,6 +137,36 @@ def test_what_went_into_an_average_can_be_shown(three, tmp_path, capsys):
     assert average("--show", three[0]).endswith("checkpoint8.pt: is not an average of checkpoints")
 
 
+@pytest.mark.parametrize("arch", language_models.OURS)
+def test_the_best_of_a_language_model(arch, tmp_path):
+    """fairseq loads the mean, with what is tied in it, of the highest accuracies."""
+    data, states = language_models.write_data(tmp_path, splits=()), []
+    for seed, accuracy in enumerate(("9.5", "40.25", "41.0")):
+        options = ["--maximize-best-checkpoint-metric"]
+        state, model = language_models.new_state(data, arch, *options, seed=seed)
+        if language_models.TASKS[arch] == "masked_lm":
+            model.register_classification_head("topic", num_classes=3)
+        state["model"] = model.state_dict()
+        state["extra_state"]["ema"] = {k: v + 1 for k, v in state["model"].items()}
+        torch.save(state, tmp_path / f"checkpoint.best_accuracy_{accuracy}.pt")
+        states.append(state["model"])
+    given = ["--inputs", tmp_path, "--num-best-checkpoints", 2, "--output", tmp_path / "out.pt"]
+    for options, added in ((["--ema"], 1), ([], 0)):
+        assert average(*given, *options) is None
+        overrides = {"data": str(data), "load_checkpoint_heads": True}
+        (model,), _ = load_model_ensemble([str(tmp_path / "out.pt")], overrides)
+        for name, value in model.state_dict().items():
+            mean = (states[1][name] + states[2][name]) / 2
+            if mean.is_floating_point():
+                torch.testing.assert_close(value, mean + added, msg=name)
+    stored = torch.load(tmp_path / "out.pt", weights_only=True)["model"]
+    assert stored.keys() == states[2].keys()
+    pointers = [
+        len({tensor.data_ptr() for tensor in each.values()}) for each in (stored, states[2])
+    ]
+    assert pointers[0] == pointers[1] < len(stored)
+
+
 def most_memory(work):
     """What some work returns, and how many MiB it needed at most."""
     before, measured = anonymous_bytes(os.getpid()), [0]
@@ -191,6 +222,7 @@ def test_unequal_models_are_refused(tmp_path, change, message):
         ("model", {}, {"residual_attention": "mean"}, "residual-attention none, but {1} with mean"),
         ("model", {"decoder_attention_heads": 4}, {"decoder_attention_heads": 8}, "heads 4, but"),
         ("model", {"residual_chains": "cross"}, {"residual_chains": "encoder,cross"}, "s cross, "),
+        ("model", {"layer_norm_eps": 1e-12}, {}, "layer-norm-eps 1e-12, but {1} with 1e-05"),
         ("task", {"source_lang": "en"}, {"source_lang": "fr"}, "source-lang en, but {1} with fr"),
         ("task", {"source_lang": "en"}, {}, None),
         ("model", {"dropout": 0.1}, {"dropout": 0.3}, None),

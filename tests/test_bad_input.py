@@ -11,6 +11,7 @@ import tempfile
 from unittest import mock
 
 import hostile_files as hostile
+import language_models
 import pytest
 from commands import outcome
 from conftest import TRAINING
@@ -235,3 +236,23 @@ def test_a_full_disk_is_named(folder):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert error == "average_checkpoints.sh: new: File too large"
+
+
+@pytest.mark.parametrize("module", ["inference.translation", "export.onnx_export"])
+def test_language_models_do_not_translate(module, tmp_path):
+    """Whatever the languages that a user names, and whatever the dictionaries."""
+    module = pytest.importorskip(f"realformer_fairseq.{module}")
+    data, path = language_models.write_data(tmp_path, splits=()), tmp_path / "lm.pt"
+    for name in ("dict.en.txt", "dict.fr.txt"):
+        (tmp_path / name).write_text((data / "dict.txt").read_text())
+    languages = ["--source-lang", "en", "--target-lang", "fr"]
+    line = ["--checkpoint", path, "--data", data, "--output", tmp_path / "new"]
+    for arch in language_models.ALL:
+        language_models.save(path, data, arch)
+        words = f"a {arch} of --task {language_models.TASKS[arch]} does not translate"
+        for further in ([], languages):
+            error, _, _ = outcome(module, *line, *further)
+            assert error.startswith(f"{module.PROGRAM}: --checkpoint '{path}': {words}")
+        with pytest.raises(UserError, match="does not translate: load it by"):
+            RealFormerModel.from_pretrained(str(tmp_path), "lm.pt", str(data))
+    assert not (tmp_path / "new").exists()

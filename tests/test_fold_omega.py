@@ -2,13 +2,15 @@
 
 import argparse
 import functools
+import json
 import math
 import sys
 
 import fairseq
+import language_models
 import pytest
 import torch
-from commands import error_of
+from commands import error_of, outcome
 from conftest import PROJECT, run, train
 from fairseq import checkpoint_utils
 from fairseq.models import ARCH_MODEL_REGISTRY
@@ -43,7 +45,7 @@ def folded(model, **options):
     """The same, built again from the folded state and arguments."""
     args = arguments(**options)
     state = dict(model.state_dict())
-    fold_omega(state, args)
+    fold_omega(state, args, model.stacks)
     args.sublayer_scaling = "none"
     assert not any("omega" in name for name in state)
     other = ARCH_MODEL_REGISTRY[args.arch].build_model(args, TASK)
@@ -61,6 +63,89 @@ def test_logits_stay_the_same(name, mode, scaling):
     other, _ = folded(model, **options)
     assert_close(logits(other, *batch()), logits(model, *batch()))
     assert all(torch.equal(value, before[key]) for key, value in model.state_dict().items())
+
+
+MASKED, LM = "realformer_masked_lm", "realformer_lm"
+LANGUAGE_MODELS = [
+    (MASKED, {}),
+    (MASKED, dict(layernorm_embedding=False, token_types=2)),
+    (MASKED, dict(layernorm_embedding=False, untie_weights_roberta=True)),
+    (MASKED, dict(layernorm_embedding=False, encoder_learned_pos=False, token_types=2)),
+    (LM, {}),
+    (LM, dict(share_decoder_input_output_embed=True)),
+    (LM, dict(layernorm_embedding=True, decoder_learned_pos=True)),
+    (LM, dict(adaptive_softmax_cutoff="10,20")),
+]
+
+
+@pytest.mark.parametrize(
+    "arch, variant", [v for v in LANGUAGE_MODELS if v[0] in language_models.ALL]
+)
+@pytest.mark.parametrize("mode", ["mean", "none"])
+def test_language_models_stay_the_same(arch, variant, mode):
+    """A masked one by its prediction: its output is also tied to the embeddings."""
+    options = dict(arch=arch, residual_attention=mode, sublayer_scaling="admin", **variant)
+    options["max_positions"] = 64
+    model = with_trained_omega(**options)
+    other, args = folded(model, **options)
+    source = batch()[0].flip(1)
+    assert_close(other.eval()(source)[0], model(source)[0])
+    if arch == MASKED:
+        head, embeddings = other.encoder.lm_head, other.encoder.sentence_encoder.embed_tokens
+        assert (head.weight is embeddings.weight) != variant.get("untie_weights_roberta", False)
+
+
+PREDICT = """\
+import json, sys, torch
+from fairseq import checkpoint_utils
+for path in sys.argv[2:]:
+    (model,), _ = checkpoint_utils.load_model_ensemble([path], {"data": sys.argv[1]})
+    source = torch.tensor([[4, 9, 7, 2]])
+    print(json.dumps([type(model).__name__, model.eval()(source)[0].tolist()]))
+assert not any(name.startswith("realformer") for name in sys.modules)
+"""
+
+
+def test_without_scores_language_models_are_fairseqs(tmp_path):
+    """fairseq loads them without this plugin, with the same output."""
+    data, expected, paths = language_models.write_data(tmp_path, splits=()), [], []
+    for arch, theirs in language_models.PAIRS:
+        given, output = tmp_path / "given.pt", tmp_path / f"{arch}.pt"
+        options = ["--sublayer-scaling", "admin", "--residual-attention", "none"]
+        options += ["--optimizer", "radam"]
+        if arch == MASKED:
+            options += ["--criterion", "masked_lm_with_accuracy"]
+        model = language_models.save(given, data, arch, *options)
+        error, said, _ = outcome(folding, "--checkpoint", given, "--output", output)
+        assert error is None and f"is a plain fairseq {theirs}: no" in said.decode()
+        expected.append(model(torch.tensor([[4, 9, 7, 2]]))[0])
+        paths.append(output)
+    printed = run(sys.executable, "-c", PREDICT, data, *paths, cwd=tmp_path).stdout.splitlines()
+    names, outputs = zip(*map(json.loads, printed))
+    assert names == ("RobertaModel", "TransformerLanguageModel")[: len(paths)]
+    for output, logits_before in zip(outputs, expected):
+        assert_close(torch.tensor(output), logits_before)
+
+
+@pytest.mark.parametrize(
+    "options, remark",
+    [
+        (["--token-types", 2], "stays ours: fairseq's roberta has no --token-types"),
+        (["--layer-norm-eps", 1e-12], "stays ours: fairseq's roberta has no --layer-norm-eps"),
+    ],
+)
+def test_masked_language_models_that_stay_ours(options, remark, tmp_path):
+    data = language_models.write_data(tmp_path, splits=())
+    scaling = ["--sublayer-scaling", "admin", "--residual-attention", "none", *options]
+    model = language_models.save(tmp_path / "a.pt", data, MASKED, *scaling)
+    files = ["--checkpoint", tmp_path / "a.pt", "--output", tmp_path / "b.pt"]
+    error, said, _ = outcome(folding, *files)
+    assert error is None and remark in said.decode() and "plain" not in said.decode()
+    overrides = {"data": str(data)}
+    (other,), _ = checkpoint_utils.load_model_ensemble([str(tmp_path / "b.pt")], overrides)
+    source = torch.tensor([[4, 9, 2, 7, 2]])
+    assert type(other) is type(model) and other.cfg.sublayer_scaling == "none"
+    assert_close(other.eval()(source)[0], model(source)[0])
 
 
 @pytest.mark.parametrize("first", [1, 2])

@@ -30,6 +30,17 @@ def test_curves():
     assert read_speeds([epoch]) == [5183.5]
 
 
+def test_curves_of_language_models():
+    """Their loss is a likelihood; that of a classifier, without a perplexity, is none."""
+    inner = "epoch 001: 1 / 9 loss=9.5, {}ppl=724, wps=5, num_updates=50"
+    valid = "epoch 1 | valid on 'valid' subset | loss 5.4 | {}wps 0 | num_updates 90 | best_loss 5"
+    masked = [inner.format("accuracy=1.5, "), valid.format("accuracy 20 | ppl 41 | ")]
+    assert read_curves(masked) == {"train": [(50, 9.5)], "valid": [(90, 5.4)]}
+    assert read_curves(masked, "accuracy") == {"train": [(50, 1.5)], "valid": [(90, 20.0)]}
+    assert read_curves([inner.format(""), valid.format("ppl 41 | ")], "accuracy") == {"train": []}
+    assert read_curves([valid.format("accuracy 20 | ")]) == {"train": []}
+
+
 def test_a_very_long_line_is_left_out(tmp_path):
     log = tmp_path / "train.log"
     long = "epoch 001: " + "num_updates=1 " * 1000

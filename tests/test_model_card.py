@@ -5,6 +5,7 @@ import json
 import re
 import struct
 
+import language_models
 import pytest
 import torch
 import yaml
@@ -172,6 +173,80 @@ def test_every_version_of_fairseq_and_the_log(card_of, tmp_path):
         "validation loss, bits a subword": "valid: best 2.5 after 100 updates, last 2.75 after 150",
     }
     assert expected.items() <= cells(card).items()
+
+
+LANGUAGE_MODEL_LOG = """\
+1 | INFO | train_inner | epoch 001: 1 / 1 loss=9, accuracy=1.5, ppl=512, wps=500, num_updates=1
+1 | INFO | valid | epoch 001 | valid on 'valid' subset | loss 4 | accuracy 41.5 | ppl 16 | wps 0 \
+| num_updates 100
+1 | INFO | valid | epoch 002 | valid on 'valid' subset | loss 3 | accuracy 40 | ppl 8 | wps 0 \
+| num_updates 200
+"""
+
+
+@pytest.mark.parametrize("arch", language_models.ALL)
+def test_a_language_model(arch, card_of, tmp_path, monkeypatch, capsys):
+    """Nothing about translation, and what the card says about loading it works."""
+    (tmp_path / "data-bin").mkdir()
+    data = language_models.write_data(tmp_path / "data-bin")
+    (data / "code").write_text("#version: 0.2\nw 1</w>\n")
+    (tmp_path / "train.log").write_text(LANGUAGE_MODEL_LOG)
+    masked, ours = language_models.TASKS[arch] == "masked_lm", arch.startswith("realformer")
+    options = ["--residual-attention", "sum"] if ours else []
+    options += ["--token-types", 2] if ours and masked else []
+    state, model = language_models.new_state(data, arch, *options)
+    card = card_of(state, "--data", data, "--log", tmp_path / "train.log")
+    assert not re.search("[Tt]ranslat|BLEU|[Ss]ource", card)
+    assert front_matter(card)["tags"][0] == ("fill-mask" if masked else "text-generation")
+    measured = "perplexity{}: valid: best 8 after 200 updates, last 8 after 200"
+    assert f"* {measured.format(' of the masked words' if masked else '')}\n" in card
+    best = (
+        "* accuracy of the masked words, percent: valid: best 41.5 after 100 updates, last 40 after"
+    )
+    assert (best in card) == masked
+    assert ("he-etal-2021-realformer" in card) == ours and ("roberta," in card) == masked
+    rows = cells(card)
+    count = sum(parameter.numel() for parameter in model.parameters())
+    segments = ", 2 for segments" if "--token-types" in options else ""
+    expected = {
+        "architecture": arch,
+        "parameters": f"{count:,}",
+        "layers": "3",
+        "attention heads": "2",
+        "residual attention": "sum" if ours else "none",
+        "embeddings": f"one table for input and output{segments}",
+        "longest input": "32 subwords",
+        "dictionaries": f"{45 if masked else 44} entries",
+        "subwords": "byte pair encoding of subword-nmt, 1 merges (`code`)",
+        "tokens a second, median": "500",
+        "validation loss, bits a subword": "valid: best 3 after 200 updates, last 3 after 200",
+    }
+    assert {name: rows[name] for name in expected} == expected
+    assert "| train | 4 | 33 |" in card
+    monkeypatch.chdir(tmp_path)
+    (code,) = re.findall(r"```python\n(.*?)```", card, re.S)
+    exec(code, {})
+    assert capsys.readouterr().out.strip()
+
+
+def test_a_classifier_and_scores_of_translations(card_of, tmp_path):
+    data = language_models.write_data(tmp_path)
+    state, _ = language_models.new_state(data, "roberta")
+    (tmp_path / "scores.json").write_text(json.dumps(SCORES))
+    torch.save(state, tmp_path / "c.pt")
+    given = ["--checkpoint", tmp_path / "c.pt", "--scores", tmp_path / "scores.json"]
+    assert "scores of translations, but the model of --checkpoint is for masked_lm" in error_of(
+        model_card, *given
+    )
+    (tmp_path / "train.log").write_text(LANGUAGE_MODEL_LOG)
+    state["cfg"]["task"]["_name"] = "sentence_prediction"
+    state["cfg"]["bpe"] = {"_name": "gpt2"}
+    state["cfg"]["criterion"] = {"_name": "x", "classification_head_name": "a head"}
+    card = card_of(state, "--log", tmp_path / "train.log")
+    assert 'model.predict("a head", model.encode' in card and "perplexity" not in card
+    assert 'bpe="gpt2"\n' in card
+    assert "* accuracy, percent: valid: best 41.5 after 100 updates, last 40 after 200" in card
+    assert cells(card)["validation loss, bits a subword"] == "not recorded"
 
 
 def test_what_no_file_says_is_not_recorded(card_of):

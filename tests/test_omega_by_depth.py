@@ -14,6 +14,7 @@ encoder.layers.0.self_attn_residual.omega = 1.0000
 2026-01-01 10:00:00 | INFO | realformer_fairseq.training.admin_profile | ADMIN profile: \
 encoder.layers.0.ffn_residual.omega = 1.3255
 """
+DECODER = "decoder.layers.0.ffn_residual.omega"
 
 
 def checkpoint(path, names):
@@ -37,6 +38,19 @@ def test_a_run_is_read(tmp_path):
     assert found.name == "admin"
     assert list(found.profile.values()) == [1.0, 1.3255]
     assert found.trained.keys() == found.profile.keys()
+
+
+def test_a_masked_language_model_has_one_stack(tmp_path):
+    names = [f"encoder.sentence_encoder.layers.0.{kind}" for kind in ("self_attn", "ffn")]
+    checkpoint(tmp_path / "c.pt", names)
+    (tmp_path / "admin.log").write_text(LOG.replace("encoder.", "encoder.sentence_encoder."))
+    found = read_omegas(str(tmp_path / "c.pt"), str(tmp_path / "admin.log"))
+    assert found.profile == dict(zip(of_stack(found.trained, "encoder"), (1.0, 1.3255)))
+    widths = []
+    for model in (found, found._replace(trained={**found.trained, DECODER: torch.ones(3)})):
+        omega_by_depth.draw_omegas([model], "", str(tmp_path / "a.png"))
+        widths.append(int.from_bytes((tmp_path / "a.png").read_bytes()[16:20], "big"))
+    assert 2 * widths[0] == widths[1]
 
 
 def test_command_line(tmp_path):

@@ -1,6 +1,6 @@
 """Write a model card: what the files of a training say about it, in the order of a template.
 
-The headings are those of Mitchell et al. 2019 (arXiv 1810.03993) that make sense for translation.
+The headings are those of Mitchell et al. 2019 (arXiv 1810.03993) that make sense for text.
 Model hubs read the head of the file. Nothing is guessed: a fact that no file has is "not recorded",
 and facts that only a person can know are left to fill in.
 """
@@ -19,7 +19,8 @@ from ..reading import load_checkpoint
 from ..safe_types import allow_fairseq_checkpoints
 from ..writing import check_not_an_input
 from .checkpoint_facts import CheckpointFacts
-from .file_facts import data_facts, log_facts, score_facts
+from .file_facts import data_facts, log_facts, score_facts, text_facts
+from .kinds import TRANSLATION
 from .markdown import NOT_RECORDED, base_name, code_span, escape_markdown, one_line, shell_quote
 
 PROGRAM = "model_card.sh"
@@ -27,23 +28,6 @@ HERE = Path(__file__).parent
 # Entries of references.bib by what --sublayer-scaling starts with.
 SCALING = {"admin": "liu-etal-2020-understanding", "deepnorm": "wang-etal-2022-deepnet"}
 FROM_OPTIONAL_FILES = "dictionaries segmentation splits evaluation speed gpus validation".split()
-USAGE = """\
-With realformer_fairseq, text in, text out:
-
-```bash
-echo 'A sentence.' | scripts/translate.sh --checkpoint {0} --data {1} \\
-  --source-lang {2} --target-lang {3}
-```
-
-With fairseq, a test set that was prepared like the training set:
-
-```bash
-fairseq-generate {1} --path {0} {plugin}\\
-  --source-lang {2} --target-lang {3} --remove-bpe --required-batch-size-multiple 1
-```
-
-Where the training data is from `data-prep/prepare-wmt14en2*.sh`, `translate.sh` needs `--moses`.\
-"""
 
 
 def front_matter(model: CheckpointFacts, licence: Optional[str]) -> str:
@@ -53,8 +37,8 @@ def front_matter(model: CheckpointFacts, licence: Optional[str]) -> str:
         "language": [*filter(None, dict.fromkeys(codes))],
         "license": one_line(licence),
         "library_name": "fairseq",
-        "pipeline_tag": "translation",
-        "tags": ["translation"] + ["realformer"] * model.is_realformer,
+        "pipeline_tag": model.kind.tag,
+        "tags": [model.kind.tag] + ["realformer"] * model.is_realformer,
     }
     # JSON is YAML with quotes: without them Norwegian (no) would be false.
     known = {key: json.dumps(value, ensure_ascii=False) for key, value in values.items() if value}
@@ -63,16 +47,30 @@ def front_matter(model: CheckpointFacts, licence: Optional[str]) -> str:
 
 def usage(model: CheckpointFacts, checkpoint: str, data: str) -> str:
     """Commands to run in the folder of checkpoint and data."""
+    if model.kind is not TRANSLATION:
+        return usage_in_python(model, base_name(checkpoint), data)
     if not model.languages:
         return "*To be filled in by whoever publishes this model: it is not for one language pair.*"
     words = [base_name(checkpoint), data, *model.languages]
     plugin = "--user-dir realformer_fairseq " * model.is_realformer
-    return USAGE.format(*map(shell_quote, words), plugin=plugin)
+    return model.kind.usage.format(*map(shell_quote, words), plugin=plugin)
+
+
+def usage_in_python(model: CheckpointFacts, checkpoint: str, data: str) -> str:
+    """How to load a language model, with the subwords that it records, and use it."""
+    module, _, name = model.kind.models[not model.is_realformer].rpartition(".")
+    head = model.line("criterion", "classification_head_name") or "sentence_classification_head"
+    bpe = model.line("bpe", "_name")
+    words = dict(checkpoint=checkpoint, data=data, codes=f"{data}/code", head=head, bpe=bpe)
+    quoted = {k: json.dumps(one_line(v), ensure_ascii=False) for k, v in words.items()}
+    merges = 'bpe="subword_nmt", bpe_codes={codes}'
+    subwords = ("bpe={bpe}" if bpe else merges).format(**quoted)
+    return model.kind.usage.format(module=module, model=name, subwords=subwords, **quoted)
 
 
 def citation(model: CheckpointFacts) -> str:
     scaling = model.line("model", "sublayer_scaling").split("-")[0]
-    keys = ["ott-etal-2019-fairseq", SCALING.get(scaling)]
+    keys = ["ott-etal-2019-fairseq", model.kind.citation, SCALING.get(scaling)]
     if model.is_realformer and model.line("model", "residual_attention") != "none":
         keys.append("he-etal-2021-realformer")
     entries = (HERE / "references.bib").read_text("utf-8").strip().split("\n\n")
@@ -88,12 +86,19 @@ def fields(args) -> Dict[str, str]:
         if not Path(args.data).is_dir():
             raise UserError(f"--data {args.data}: no such folder")
         folder = base_name(os.path.abspath(args.data))
-        if model.languages:
+        if model.kind is not TRANSLATION:
+            found.update(text_facts(Path(args.data), model.kind, *model.embedding_rows()))
+        elif model.languages:
             found.update(data_facts(Path(args.data), model.languages, model.embedding_rows()))
     if args.scores is not None:
+        if model.kind is not TRANSLATION:
+            raise UserError(
+                f"--scores {args.scores}: scores of translations, but the model of --checkpoint is "
+                f"for {model.task}"
+            )
         found.update(score_facts(args.scores))
     if args.log is not None:
-        found.update(log_facts(args.log))
+        found.update(log_facts(args.log, model.task))
     name = args.name or ", ".join(filter(None, [model.architecture, *model.language_pairs]))
     return {
         **found,

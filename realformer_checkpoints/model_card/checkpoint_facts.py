@@ -9,6 +9,7 @@ from realformer_runtime.command_line import flag
 
 from ..average_record import FILES, recorded_average
 from ..reading import storage_key, stored_option
+from .kinds import KINDS, TRANSLATION
 from .markdown import NOT_RECORDED, base_name, code_span, escape_markdown, listed, number, one_line
 
 BUFFER = re.compile(r"(^|\.)(version|_float_tensor)$")
@@ -21,10 +22,8 @@ STACKS = {"layers": "layers", "width": "embed_dim", "ffn": "ffn_embed_dim"}
 STACKS.update(heads="attention_heads", normalisation="normalize_before")
 # Other fields: a group of fairseq's configuration, and words with options of it.
 DESCRIPTIONS = """\
-residual_attention: model: {residual_attention}, in {residual_chains}
 sublayer_scaling: model: {sublayer_scaling}
 activation: model: {activation_fn}
-longest: model: {max_source_positions} subwords of source, {max_target_positions} subwords of target
 dropout: model: {dropout} (residual), {attention_dropout} (attention), \
 {activation_dropout} (activation)
 optimizer: optimizer: {_name}, betas {adam_betas}, epsilon {adam_eps}, weight decay {weight_decay}
@@ -36,7 +35,6 @@ processes: distributed_training: {distributed_world_size}
 loss: criterion: {_name}, label smoothing {label_smoothing}
 best: checkpoint: {best_checkpoint_metric}
 """
-TIED = {"False": "not tied", "True": "one table for target and output"}
 PRECISIONS = {"amp": "automatic mixed precision", "bf16": "bfloat16", "fp16": "float16"}
 
 
@@ -49,6 +47,8 @@ class CheckpointFacts:
         # Whether loading the model needs this plugin.
         own = self.option("model", "residual_attention") is not None
         self.is_realformer = own or "realformer" in self.architecture
+        self.task = self.line("task", "_name")
+        self.kind = KINDS.get(self.task, TRANSLATION)
         pair = [self.option("task", side) for side in ("source_lang", "target_lang")]
         one = all(isinstance(lang, str) and LANGUAGE.fullmatch(lang) for lang in pair)
         pairs = self.option("task", "lang_pairs")  # of a multilingual model
@@ -88,8 +88,8 @@ class CheckpointFacts:
 
     def embedding_rows(self) -> List[Any]:
         """Rows of the embeddings of encoder and decoder, None for adaptive embeddings."""
-        names = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
-        tables = map(self.state["model"].get, names)
+        paths = self.kind.paths or self.kind.stacks
+        tables = [self.state["model"].get(f"{path}.embed_tokens.weight") for path in paths]
         return [None if table is None or not table.dim() else table.size(0) for table in tables]
 
     def count_parameters(self) -> int:
@@ -105,10 +105,14 @@ class CheckpointFacts:
     def fields(self) -> Dict[str, str]:
         lines = [line.split(": ") for line in DESCRIPTIONS.splitlines()]
         found = {field: self.described(group, words) for field, group, words in lines}
+        several = len(self.kind.stacks) > 1
         for field, name in STACKS.items():
-            words = f"{{encoder_{name}}} in the encoder, {{decoder_{name}}} in the decoder"
-            found[field] = self.described("model", words)
+            words = (f"{{{x}_{name}}}" + f" in the {x}" * several for x in self.kind.stacks)
+            found[field] = self.described("model", ", ".join(words))
+        chains = "{residual_attention}" + ", in {residual_chains}" * several
+        found["residual_attention"] = self.described("model", chains)
         norms = found["normalisation"].replace("False", "Post-LN").replace("True", "Pre-LN")
+        languages = escape_markdown(", ".join(self.language_pairs))
         residual, on_cpus = found["residual_attention"], self.option("common", "cpu") is True
         if not self.is_realformer:
             found["sublayer_scaling"] = residual = "none"
@@ -117,7 +121,10 @@ class CheckpointFacts:
         return {
             **found,
             "architecture": escape_markdown(self.architecture),
-            "languages": escape_markdown(", ".join(self.language_pairs)),
+            "what": ", ".join([self.kind.what, languages][: 1 + (self.kind is TRANSLATION)]),
+            "tokens": self.kind.tokens,
+            "longest": self.longest(),
+            "languages": languages,
             "normalisation": norms,
             "residual_attention": re.sub(",(?! )", ", ", residual),
             "embeddings": self.embeddings(),
@@ -134,10 +141,25 @@ class CheckpointFacts:
         }
 
     def embeddings(self) -> str:
-        """Which of the model's three tables are one."""
+        """Which of the model's tables are one, and how many segments there are."""
         if self.option("model", "share_all_embeddings") is True:
             return "one table for source, target and output"
-        return TIED.get(self.line("model", "share_decoder_input_output_embed"), NOT_RECORDED)
+        tied = self.option("model", "share_decoder_input_output_embed")
+        if self.kind.stacks == ("encoder",):
+            untied = self.option("model", "untie_weights_roberta")
+            tied = not untied if isinstance(untied, bool) else None
+        read = "target" if self.kind is TRANSLATION else "input"
+        words = {"False": "not tied", "True": f"one table for {read} and output"}
+        segments = self.option("model", "token_types") or None
+        more = [f"{number(segments)} for segments"] if one_line(segments) else []
+        return ", ".join([words.get(one_line(tied), NOT_RECORDED), *more])
+
+    def longest(self) -> str:
+        """The longest input; without a limit of its own a language model has the task's."""
+        found = self.described("model", self.kind.longest)
+        if found == NOT_RECORDED and self.kind is not TRANSLATION:
+            found = self.described("task", "{tokens_per_sample} subwords")
+        return found
 
     def batch(self) -> str:
         """The most tokens or sentences in an update, with their factors."""

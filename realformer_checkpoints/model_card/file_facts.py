@@ -5,15 +5,17 @@ import re
 from collections import Counter
 from pathlib import Path
 from statistics import median
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy
 
 from realformer_runtime.command_line import UserError
 
-from ..training_log import log_lines, read_curves, read_gpus, read_speeds
+from ..training_log import Curve, log_lines, read_curves, read_gpus, read_speeds
+from .kinds import CLASSIFIERS, KINDS, Kind
 from .markdown import NOT_RECORDED, code_span, escape_markdown, listed, number, table
 
+MOST_BITS = 100  # of a loss that has a perplexity
 SPECIAL_SYMBOLS = 4  # of fairseq's dictionary: <s>, <pad>, </s>, <unk>
 # Start of fairseq's index files: magic, version and type, then the number of sentences.
 INDEX = re.compile(rb"MMIDIDX\0\0.{9}(.{8})", re.S)
@@ -44,9 +46,44 @@ def splits(folder: Path, langs: List[str]) -> str:
             pairs, source = counts(index)
             _, target = counts(index.with_name(f"{split}.{pair}.{langs[1]}.idx"))
             rows[split] = [escape_markdown(split), *map(number, (pairs, source, target))]
-    order = dict.fromkeys([*filter(rows.get, ("train", "valid", "test")), *rows])
     header = ["split", "sentence pairs", *(f"subwords, {escape_markdown(x)}" for x in langs)]
+    return in_order(rows, header)
+
+
+def in_order(rows: Dict[str, List[str]], header: List[str]) -> str:
+    """A table of splits: training, validation, test and any others."""
+    order = dict.fromkeys([*filter(rows.get, ("train", "valid", "test")), *rows])
     return table(header, map(rows.get, order)) if rows else NOT_RECORDED
+
+
+def dictionary_size(folder: Path, name: str, expected: Optional[int], mask: bool = False) -> int:
+    """Entries of a dictionary, with the special symbols.
+
+    Args:
+        expected: the model's, None if unknown
+        mask: the model's has ``<mask>``, which fairseq adds if it is not in the file
+
+    Raises:
+        UserError: the file is not there, or has another size
+    """
+    path = folder / name
+    if not path.is_file():
+        raise UserError(f"--data {folder}: there is no {name} in it")
+    size = SPECIAL_SYMBOLS + count_lines(path, r"#fairseq:overwrite\s*$")
+    if mask and count_lines(path, "^<mask> ") == count_lines(path, "(?!)"):
+        size += 1
+    if expected not in (size, None):
+        model = f"the model of --checkpoint {expected}"
+        raise UserError(f"--data {folder}: {name} has {size} entries, {model}")
+    return size
+
+
+def segmentation(folder: Path) -> Dict[str, str]:
+    """Byte pair encoding, if its merges are beside the data."""
+    if not (folder / "code").is_file():
+        return {}
+    merges = number(count_lines(folder / "code", "^#version"))
+    return {"segmentation": f"byte pair encoding of subword-nmt, {merges} merges (`code`)"}
 
 
 def data_facts(folder: Path, langs: List[str], entries: List[Optional[int]]) -> Dict[str, str]:
@@ -58,39 +95,66 @@ def data_facts(folder: Path, langs: List[str], entries: List[Optional[int]]) -> 
     """
     dictionaries = []
     for lang, expected in zip(langs, entries):
-        name = f"dict.{lang}.txt"
-        if not (folder / name).is_file():
-            raise UserError(f"--data {folder}: there is no {name} in it")
-        size = SPECIAL_SYMBOLS + count_lines(folder / name, r"#fairseq:overwrite\s*$")
-        if expected not in (size, None):
-            model = f"the model of --checkpoint {expected}"
-            raise UserError(f"--data {folder}: {name} has {size} entries, {model}")
+        size = dictionary_size(folder, f"dict.{lang}.txt", expected)
         dictionaries.append(f"{number(size)} entries ({escape_markdown(lang)})")
     found = {"dictionaries": listed(dictionaries), "splits": splits(folder, langs)}
-    if (folder / "code").is_file():
-        merges = number(count_lines(folder / "code", "^#version"))
-        found["segmentation"] = f"byte pair encoding of subword-nmt, {merges} merges (`code`)"
-    return found
+    return {**found, **segmentation(folder)}
 
 
-def log_facts(path: str) -> Dict[str, str]:
+def text_facts(folder: Path, kind: Kind, entries: Optional[int]) -> Dict[str, str]:
+    """The same of text in one language, for a language model."""
+    size = dictionary_size(folder, str(Path(kind.folder, "dict.txt")), entries, kind.has_mask)
+    rows = {
+        index.stem: [escape_markdown(index.stem), *map(number, counts(index))]
+        for index in sorted((folder / kind.folder).glob("*.idx"))
+    }
+    found = {"dictionaries": f"{number(size)} entries"}
+    found["splits"] = in_order(rows, ["split", "lines", "subwords"])
+    return {**found, **segmentation(folder)}
+
+
+def log_facts(path: str, task: str) -> Dict[str, str]:
     """Speed, GPUs and validation from the log of fairseq-train."""
     lines = list(log_lines(path))
     curves, speeds, gpus = read_curves(lines), read_speeds(lines), read_gpus(lines)
     del curves["train"]
     if not speeds and not curves and not gpus:
         raise UserError(f"--log {path}: no log of fairseq-train (--log-format simple)")
-    validation = []
-    for subset, curve in curves.items():
-        (update, best), (end, last) = min(curve, key=lambda point: point[1]), curve[-1]
-        lowest = f"{escape_markdown(subset)}: best {best:g} after {number(update)} updates"
-        validation.append(f"{lowest}, last {last:g} after {number(end)}")
     names = Counter(map(escape_markdown, gpus.values()))
     return {
         "speed": f"{median(speeds):,.0f}" if speeds else NOT_RECORDED,
         "gpus": listed(f"{count} x {name}" for name, count in names.items()),
-        "validation": "; ".join(validation) or NOT_RECORDED,
+        "validation": (task not in CLASSIFIERS and best_and_last(curves)) or NOT_RECORDED,
+        **validation_as_evaluation(lines, curves, task),
     }
+
+
+def best_and_last(curves: Dict[str, Curve], best: Callable = min) -> str:
+    """The best and the last value of each validation set."""
+    found = []
+    for subset, curve in curves.items():
+        (update, value), (end, last) = best(curve, key=lambda point: point[1]), curve[-1]
+        words = f"{escape_markdown(subset)}: best {value:g} after {number(update)} updates"
+        found.append(f"{words}, last {last:g} after {number(end)}")
+    return "; ".join(found)
+
+
+def validation_as_evaluation(
+    lines: List[str], losses: Dict[str, Curve], task: str
+) -> Dict[str, str]:
+    """What language models are compared by, on the validation sets: accuracy and perplexity."""
+    accuracies = read_curves(lines, "accuracy")
+    del accuracies["train"]
+    words = " of the masked words" if task == "masked_lm" else ""
+    measured = {f"accuracy{words}, percent": best_and_last(accuracies, max)}
+    if task in ("masked_lm", "language_modeling"):
+        perplexities = {
+            subset: [(update, round(2 ** min(loss, MOST_BITS), 2)) for update, loss in curve]
+            for subset, curve in losses.items()
+        }
+        measured[f"perplexity{words}"] = best_and_last(perplexities)
+    rows = [f"* {name}: {value}" for name, value in measured.items() if value]
+    return {"evaluation": "\n".join(rows)} if rows and task in KINDS else {}
 
 
 def measures(figures: Any) -> Dict[str, Any]:

@@ -1,6 +1,7 @@
 """Measure how sparse attention is and how alike in neighbouring layers, over a test set.
 
-The decoder reads the reference (teacher forcing). Everything is measured in one pass.
+A decoder reads the reference (teacher forcing), a masked language model the text as its training
+masks it. Everything is measured in one pass.
 """
 
 import csv
@@ -9,6 +10,8 @@ from pathlib import Path
 from typing import Dict, Iterator, Sequence, Tuple
 
 import torch
+from fairseq.data import LanguagePairDataset
+from fairseq.utils import resolve_max_positions
 from torch import Tensor
 from tqdm import tqdm
 
@@ -32,17 +35,18 @@ PROGRAM = "analyze_attention.sh"
 COLUMNS = "measure attention layer head count mean lower_quartile median upper_quartile".split()
 
 
-def batches_of(task, dataset, max_tokens: int) -> Sequence[Dict]:
+def batches_of(model, task, dataset, max_tokens: int) -> Sequence[Dict]:
     """Batches of sentences of similar length, without sentences that are too long for the model.
 
     Raises:
         UserError: a sentence is longer than ``max_tokens``
     """
+    max_positions = resolve_max_positions(task.max_positions(), model.max_positions())
     try:
         return task.get_batch_iterator(
             dataset,
             max_tokens=max_tokens,
-            max_positions=(task.cfg.max_source_positions, task.cfg.max_target_positions),
+            max_positions=max_positions,
             ignore_invalid_inputs=True,
             required_batch_size_multiple=1,  # the default of fairseq's forks drops the last batch
         ).next_epoch_itr(shuffle=False)
@@ -52,7 +56,7 @@ def batches_of(task, dataset, max_tokens: int) -> Sequence[Dict]:
 
 @torch.no_grad()
 def measure(model, task, dataset, max_tokens: int) -> Tuple[AttentionStatistics, int]:
-    """Every measure of every attention of a model, over a data set of sentence pairs.
+    """Every measure of every attention of a model, over a data set.
 
     Args:
         model: in evaluation mode, on the device to compute on
@@ -70,9 +74,12 @@ def measure(model, task, dataset, max_tokens: int) -> Tuple[AttentionStatistics,
         statistics.add(attention, layer, probabilities, attendable, queries[attention])
 
     with recorded_attention(model, receive):
-        for sample in tqdm(batches_of(task, dataset, max_tokens), unit="batch", disable=None):
+        for sample in tqdm(
+            batches_of(model, task, dataset, max_tokens), unit="batch", disable=None
+        ):
             inputs = {name: value.to(device) for name, value in sample["net_input"].items()}
-            source, target = inputs["src_tokens"], inputs["prev_output_tokens"]
+            source = inputs["src_tokens"]
+            target = inputs.get("prev_output_tokens", source)
             queries["encoder"] = source.ne(task.source_dictionary.pad())
             queries["decoder"] = queries["cross"] = target.ne(task.target_dictionary.pad())
             model(**inputs, features_only=True)
@@ -106,7 +113,7 @@ def write_table(statistics: AttentionStatistics, path: Path) -> None:
 def parse_args():
     parser = ArgumentParser(__doc__, prog=PROGRAM)
     add = parser.add_argument
-    add("--checkpoint", required=True, metavar="FILE", help="a realformer or a transformer")
+    add("--checkpoint", required=True, metavar="FILE", help="what a training wrote")
     add("--data", required=True, metavar="DIR", help="what fairseq-preprocess wrote")
     add("--out", required=True, metavar="DIR", help="where table and pictures go")
     add("--gen-subset", default="test", metavar="NAME", help="split of --data")
@@ -149,7 +156,8 @@ def main() -> None:
         statistics, sentences = measure(model, task, dataset, args.max_tokens)
     except FloatingPointError as error:
         raise UserError(f"--checkpoint {args.checkpoint}: {error}; did it diverge?") from None
-    print(f"{PROGRAM}: {sentences} of {len(dataset)} sentences", file=sys.stderr)
+    read = "sentences" if isinstance(dataset, LanguagePairDataset) else "samples"
+    print(f"{PROGRAM}: {sentences} of {len(dataset)} {read}", file=sys.stderr)
     write_table(statistics, folder / "attention.csv")
     for name, attention, layers in by_place(statistics):
         if name in MEDIAN_BINS and not args.no_pictures:

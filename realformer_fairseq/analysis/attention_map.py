@@ -1,4 +1,4 @@
-"""Maps of the attention in one sentence pair, one for each head of a layer."""
+"""Maps of the attention in one sentence pair or text, one for each head of a layer."""
 
 from pathlib import Path
 from typing import Dict, List, Optional, Sequence, Tuple
@@ -50,6 +50,8 @@ def tokens_of_sentence(task, dataset, number: int) -> Dict[str, Names]:
     sample = dataset.collater([dataset[number]])
     source, target = task.source_dictionary, task.target_dictionary
     read = [source[token] for token in sample["net_input"]["src_tokens"][0]]
+    if "prev_output_tokens" not in sample["net_input"]:  # a language model has one stack only
+        return {"encoder": (read, read), "decoder": (read, read)}
     written = [target[token] for token in sample["net_input"]["prev_output_tokens"][0]]
     predicted = [target[token] for token in sample["target"][0]]
     return {"encoder": (read, read), "decoder": (written, written), "cross": (predicted, read)}

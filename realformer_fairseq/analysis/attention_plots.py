@@ -35,7 +35,8 @@ class MedianBins(NamedTuple):
 
 MEDIAN_BINS = {
     "entropy": MedianBins(1.5, 4.5, ("median below 1.5", "1.5 to 4.5", "above 4.5")),
-    # The paper names no unit. A divergence in nats cannot reach its 0.75, so we assume bits.
+    # The paper names no unit. A divergence in nats cannot reach its 0.75, so we assume bits; the
+    # entropies, where either unit is possible, stay in nats.
     "jsd": MedianBins(
         0.25 * LN_2,
         0.75 * LN_2,

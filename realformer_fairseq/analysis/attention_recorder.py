@@ -1,7 +1,8 @@
 """Read the attention probabilities of a model while it runs, without changing what it computes.
 
-It works for ``realformer`` and fairseq's ``transformer``: ``self_attn`` and ``encoder_attn`` of a
-layer must have the call signature of fairseq's ``MultiheadAttention``.
+It works for our models and for fairseq's ``transformer``, ``roberta`` and ``transformer_lm``:
+``self_attn`` and ``encoder_attn`` of a layer must have the call signature of fairseq's
+``MultiheadAttention``.
 """
 
 import inspect
@@ -9,9 +10,13 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Callable, Iterable, Iterator, NamedTuple, Optional
 
 import torch
+from fairseq.models.roberta import RobertaModel
 from torch import Tensor, nn
 
 from realformer_runtime.command_line import UserError
+
+from ..models.masked_lm import RealFormerMaskedLM
+from ..models.stacks import ModelOfStacks
 
 # For each kind of attention, its stack and its name in a layer.
 PLACES = {
@@ -32,10 +37,18 @@ class Place(NamedTuple):
     module: nn.Module
 
 
+def layers_of(model: nn.Module, side: str) -> Iterable[nn.Module]:
+    """The layers of the encoder or the decoder of a model, none if it has no such stack."""
+    if not hasattr(model, side):
+        return ()
+    theirs = RealFormerMaskedLM if isinstance(model, RobertaModel) else ModelOfStacks
+    return model.get_submodule(getattr(model, "stacks", theirs.stacks)[side]).layers
+
+
 def attention_modules(model: nn.Module) -> Iterator[Place]:
-    """Each attention of an encoder-decoder model."""
-    for attention, (stack, name) in PLACES.items():
-        for layer, block in enumerate(getattr(model, stack).layers):
+    """Each attention of a model."""
+    for attention, (side, name) in PLACES.items():
+        for layer, block in enumerate(layers_of(model, side)):
             module = getattr(block, name, None)
             if module is not None:
                 yield Place(attention, layer, module)

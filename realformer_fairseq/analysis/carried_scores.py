@@ -27,7 +27,7 @@ class LayerScores(NamedTuple):
 
 @torch.no_grad()
 def scores_by_layer(model, dataset, number: int, attention: str, head: int) -> List[LayerScores]:
-    """The scores of one head for one sentence pair, from the bottom to the top layer.
+    """The scores of one head for one sentence, from the bottom to the top layer.
 
     Raises:
         UserError: this attention carries no scores from layer to layer, or has no such head

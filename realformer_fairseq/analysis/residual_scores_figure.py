@@ -7,12 +7,12 @@ from torch import Tensor
 
 from realformer_checkpoints.figures import TITLES, check_matplotlib, new_figure, plain, save
 from realformer_checkpoints.writing import check_not_an_input
-from realformer_runtime.command_line import ArgumentParser, run_main
+from realformer_runtime.command_line import ArgumentParser, run_main, whole_number_from_0
 
 from .attention_map import check_sentence, names_of_map, tokens_of_sentence
-from .attention_recorder import PLACES
+from .attention_recorder import PLACES, attention_modules
 from .carried_scores import LayerScores, scores_by_layer
-from .trained_model import index, load_model_and_split
+from .trained_model import load_model_and_split
 
 PROGRAM = "draw_residual_attention.sh"
 # Inches.
@@ -101,18 +101,19 @@ def main() -> None:
     add("--data", required=True, metavar="DIR", help="what fairseq-preprocess wrote")
     add("--output", required=True, metavar="FILE", help="PNG file")
     add("--gen-subset", default="test", metavar="NAME", help="split of --data")
-    add("--sentence", type=index, default=0, metavar="N", help="which one, from 0")
-    add("--attention", default="cross", choices=PLACES, help="which attention")
-    add("--head", type=index, default=0, metavar="N", help="which head, from 0")
+    add("--sentence", type=whole_number_from_0, default=0, metavar="N", help="which one, from 0")
+    add("--attention", choices=PLACES, help="default: cross, if the model has it")
+    add("--head", type=whole_number_from_0, default=0, metavar="N", help="which head, from 0")
     args = parser.parse_args()
     check_matplotlib()
     check_not_an_input(args.output, [args.checkpoint])
     model, task, dataset = load_model_and_split(args.checkpoint, args.data, args.gen_subset)
     check_sentence(dataset, args.sentence)
-    layers = scores_by_layer(model, dataset, args.sentence, args.attention, args.head)
+    attention = args.attention or list(attention_modules(model))[-1].attention
+    layers = scores_by_layer(model, dataset, args.sentence, attention, args.head)
     names = tokens_of_sentence(task, dataset, args.sentence)
-    tokens = names_of_map(names, args.attention, layers[0].scores.size(-1))
-    draw_scores(layers, *tokens, f"{TITLES[args.attention]}, head {args.head}", args.output)
+    tokens = names_of_map(names, attention, layers[0].scores.size(-1))
+    draw_scores(layers, *tokens, f"{TITLES[attention]}, head {args.head}", args.output)
 
 
 if __name__ == "__main__":

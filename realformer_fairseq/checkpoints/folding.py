@@ -1,9 +1,11 @@
 """Turn a checkpoint with omega into one without, that computes the same (``omega_algebra``)."""
 
 import argparse
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Type
 
-from fairseq.models import ARCH_CONFIG_REGISTRY
+from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
+from fairseq.models.roberta import RobertaModel
+from fairseq.models.transformer_lm import TransformerLanguageModel
 
 from realformer_checkpoints.incomplete_states import load_with_options
 from realformer_checkpoints.reading import (
@@ -14,11 +16,14 @@ from realformer_checkpoints.reading import (
 )
 from realformer_checkpoints.writing import write_checkpoint
 from realformer_runtime.atomic_output import atomic_output
-from realformer_runtime.command_line import ArgumentParser, UserError, printable, run_main
+from realformer_runtime.command_line import ArgumentParser, UserError, flag, printable, run_main
 
 from ..models.architectures import complete_options
+from ..models.config import MaskedLMConfig
+from ..models.model import RealFormerModel
+from ..models.stacks import ModelOfStacks
 from .omega_algebra import fold_omega
-from .plain_transformer import become_transformer
+from .plain_models import become_plain
 
 PROGRAM = "fold_admin.sh"
 
@@ -34,16 +39,31 @@ def stored_options(state: Dict[str, Any]) -> argparse.Namespace:
         raise UserError("its options are not stored as fairseq-train stores them")
     args = argparse.Namespace(**stored)
     # As fairseq does when it builds the model: sizes that are not stored are the architecture's.
-    architecture = getattr(args, "_name", None) or getattr(args, "arch", None)
-    ARCH_CONFIG_REGISTRY.get(str(architecture), complete_options)(args)
-    complete_options(args)
+    architecture = architecture_of(args)
+    ARCH_CONFIG_REGISTRY.get(architecture, complete_options)(args)
+    if model_of(args) is RealFormerModel:
+        complete_options(args)
+    elif getattr(args, "max_target_positions", 0) is None:
+        args.max_target_positions = args.tokens_per_sample
     return args
+
+
+def architecture_of(args: argparse.Namespace) -> str:
+    return str(getattr(args, "_name", None) or getattr(args, "arch", None))
+
+
+def model_of(args: argparse.Namespace) -> Type[ModelOfStacks]:
+    """The class of a model by its options; without a name it translates."""
+    model = ARCH_MODEL_REGISTRY.get(architecture_of(args), RealFormerModel)
+    one_stack = issubclass(model, ModelOfStacks) and len(model.stacks) == 1
+    return model if one_stack else RealFormerModel
 
 
 def fold_state(state: Dict[str, Any]) -> List[str]:
     """Fold a checkpoint in place, and drop the state of its training.
 
-    Without residual scores the model becomes a plain ``transformer`` of fairseq.
+    Without residual scores the model becomes a plain ``transformer``, ``roberta`` or
+    ``transformer_lm`` of fairseq, if fairseq's model has all its options.
 
     Returns:
         remarks for the user
@@ -55,18 +75,24 @@ def fold_state(state: Dict[str, Any]) -> List[str]:
         raise UserError("there is no omega in it (--sublayer-scaling none)")
     args = stored_options(state)
     before = argparse.Namespace(**vars(args))
-    fold_omega(state["model"], args)
+    model = model_of(args)
+    fold_omega(state["model"], args, model.stacks)
     args.sublayer_scaling = "none"
     state[FOLDED] = True
     state.pop("last_optimizer_state", None)
+    plain, lacks = fairseqs(model), options_that_fairseq_lacks(args)
     about = remarks(before, args)
+    if args.residual_attention == "none" and lacks:
+        about.append(f"the model stays ours: fairseq's {plain} has no {lacks}")
+    elif args.residual_attention == "none":
+        about.append(f"the model is a plain fairseq {plain}: no --user-dir is needed")
     if has_moving_average(state):
         about.append(
             "the EMA weights are left out: average_checkpoints.sh --ema makes them a model"
         )
         drop_moving_average(state)
-    if args.residual_attention == "none":
-        become_transformer(state, args)
+    if args.residual_attention == "none" and not lacks:
+        become_plain(state, args, plain)
     elif not isinstance(state.get("cfg"), dict):
         state["args"] = args
     else:
@@ -78,20 +104,35 @@ def fold_state(state: Dict[str, Any]) -> List[str]:
 def remarks(before: argparse.Namespace, after: argparse.Namespace) -> List[str]:
     """Changes of the model that a user should know about."""
     found = []
-    if before.share_all_embeddings and not after.share_all_embeddings:
+    if getattr(before, "share_all_embeddings", False) and not after.share_all_embeddings:
         found.append(
             "encoder and decoder no longer share embeddings: each has its first omega in it"
         )
     if learned_positions(after) != learned_positions(before):
         found.append("positions are a learned table now, of the sinusoids times the first omega")
-    if after.residual_attention == "none":
-        found.append("the model is a plain fairseq transformer: no --user-dir is needed")
     return found
+
+
+def fairseqs(model: Type[ModelOfStacks]) -> str:
+    """The name of fairseq's model that ours is without residual scores."""
+    if issubclass(model, RobertaModel):
+        return "roberta"
+    return "transformer_lm" if issubclass(model, TransformerLanguageModel) else "transformer"
+
+
+def options_that_fairseq_lacks(args: argparse.Namespace) -> str:
+    """The flags of a masked language model that a ``roberta`` cannot have."""
+    own = {
+        "token_types": MaskedLMConfig.token_types,
+        "layer_norm_eps": MaskedLMConfig.layer_norm_eps,
+    }
+    found = [name for name, default in own.items() if getattr(args, name, default) != default]
+    return " and no ".join(map(flag, found))
 
 
 def learned_positions(args: argparse.Namespace) -> List[bool]:
     """Whether positions are a learned table, in the encoder and in the decoder."""
-    return [bool(args.encoder_learned_pos), bool(args.decoder_learned_pos)]
+    return [bool(getattr(args, f"{side}_learned_pos", False)) for side in ("encoder", "decoder")]
 
 
 def main() -> None:

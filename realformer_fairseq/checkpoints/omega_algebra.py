@@ -8,7 +8,8 @@ columns divided by omega. No reference has a script for this; the algebra is our
 The first sub-layer of a stack has no norm below it, so its token and position embeddings are
 multiplied by omega. Embeddings that encoder and decoder share become two, and sinusoidal positions
 become a learned table of the scaled sinusoids. If the decoder's embeddings are also its output
-projection, the norm before the projection is divided by omega.
+projection, the norm before the projection is divided by omega; in a masked language model that is
+the norm of its head. RoBERTa has a layer norm on the embeddings, which takes omega instead.
 
 Folding is not linear: average first, fold afterwards. Folding ties each layer to the one below:
 prune with --encoder-layers-to-keep before, not after.
@@ -25,6 +26,8 @@ from torch import Tensor
 from realformer_checkpoints.parameter_mean import all_finite
 from realformer_runtime.command_line import UserError
 
+from ..models.stacks import ModelOfStacks
+
 # Sub-layers in the order of a layer: name, layer norm after it, weights that read its input.
 SUBLAYERS = (
     (
@@ -35,50 +38,58 @@ SUBLAYERS = (
     ("encoder_attn", "encoder_attn_layer_norm", ("encoder_attn.q_proj",)),
     ("ffn", "final_layer_norm", ("fc1",)),
 )
+# Output projection of a masked language model.
+HEAD = "encoder.lm_head.weight"
 # Index of <pad> in every dictionary of fairseq, from which positions are counted.
 PADDING = 1
 MOST_POSITIONS = 1_000_000  # a thousand times fairseq's default
 
 
-def fold_omega(model: Dict[str, Tensor], args: argparse.Namespace) -> None:
+def fold_omega(
+    model: Dict[str, Tensor],
+    args: argparse.Namespace,
+    stacks: Dict[str, str] = ModelOfStacks.stacks,
+) -> None:
     """Remove every omega from a model, in place.
 
     Args:
         model: a state dictionary
         args: the model's options, updated if embeddings change
+        stacks: path of each stack in the model, by the side that its options are named after
 
     Raises:
         UserError: an omega cannot be folded
     """
-    if args.cross_self_attention:
+    if getattr(args, "cross_self_attention", False):
         raise UserError(
             "trained with --cross-self-attention: keys and values also read the encoder's output, "
             "which has no omega"
         )
-    firsts = {stack: _fold_stack(model, stack) for stack in ("encoder", "decoder")}
+    firsts = {side: _fold_stack(model, stack) for side, stack in stacks.items()}
     if all(bool((omega == 1).all()) for omega in firsts.values()):
         return
-    check_embeddings(model, args)
+    check_embeddings(model, args, stacks)
     if args.layernorm_embedding:
-        for stack, omega in firsts.items():
-            multiply(model, f"{stack}.layernorm_embedding.weight", omega)
-            multiply(model, f"{stack}.layernorm_embedding.bias", omega)
+        for side, omega in firsts.items():
+            scale_norm(model, f"{stacks[side]}.layernorm_embedding", omega)
         return
-    for stack, omega in firsts.items():
-        scale_embeddings(model, args, stack, omega)
-    if args.share_all_embeddings:
+    for side, omega in firsts.items():
+        scale_embeddings(model, args, side, stacks[side], omega)
+    if getattr(args, "share_all_embeddings", False):
         args.share_all_embeddings = False
         args.share_decoder_input_output_embed = True
     output = "decoder.output_projection.weight"  # an adaptive softmax has none
-    if args.share_decoder_input_output_embed and output in model:
+    if output in model and args.share_decoder_input_output_embed:
         model[output] = parameter(model, "decoder.embed_tokens.weight")
         last = f"decoder.layers.{count_layers(model, 'decoder') - 1}.final_layer_norm"
-        multiply(model, f"{last}.weight", 1 / firsts["decoder"])
-        multiply(model, f"{last}.bias", 1 / firsts["decoder"])
+        scale_norm(model, last, 1 / firsts["decoder"])
+    if HEAD in model and not args.untie_weights_roberta:
+        model[HEAD] = parameter(model, f"{stacks['encoder']}.embed_tokens.weight")
+        scale_norm(model, "encoder.lm_head.layer_norm", 1 / firsts["encoder"])
 
 
 def count_layers(model: Dict[str, Tensor], stack: str) -> int:
-    matches = (re.match(rf"{stack}\.layers\.([0-9]{{1,6}})\.", key) for key in model)
+    matches = (re.match(rf"{re.escape(stack)}\.layers\.([0-9]{{1,6}})\.", key) for key in model)
     numbers = {int(match.group(1)) for match in matches if match}
     if not numbers or numbers != set(range(len(numbers))):
         raise UserError(f"layers of the {stack} are missing")
@@ -114,6 +125,12 @@ def multiply(model: Dict[str, Tensor], key: str, factor: Tensor) -> None:
         raise UserError(f"{key} is {cause}: it cannot be folded")
 
 
+def scale_norm(model: Dict[str, Tensor], norm: str, factor: Tensor) -> None:
+    """Multiply what a layer norm computes by a factor."""
+    multiply(model, f"{norm}.weight", factor)
+    multiply(model, f"{norm}.bias", factor)
+
+
 def _fold_stack(model: Dict[str, Tensor], stack: str) -> Tensor:
     """Fold the omegas of a stack, except for the embeddings, which take the first one.
 
@@ -132,8 +149,7 @@ def _fold_stack(model: Dict[str, Tensor], stack: str) -> Tensor:
                 if norm_below is None:
                     first = omega
                 else:
-                    multiply(model, f"{norm_below}.weight", omega)
-                    multiply(model, f"{norm_below}.bias", omega)
+                    scale_norm(model, norm_below, omega)
             if f"{prefix}.{norm}.weight" in model:
                 norm_below = f"{prefix}.{norm}"
     return first
@@ -151,17 +167,24 @@ def pop_omega(model: Dict[str, Tensor], key: str) -> Tensor:
     return omega
 
 
-def check_embeddings(model: Dict[str, Tensor], args: argparse.Namespace) -> None:
+def check_embeddings(
+    model: Dict[str, Tensor], args: argparse.Namespace, stacks: Dict[str, str]
+) -> None:
     """Refuse embeddings that cannot take the omega of a first sub-layer.
 
     Raises:
         UserError: naming the option of the training
     """
     refused = {
-        "--tie-adaptive-weights": args.tie_adaptive_weights,
+        "--tie-adaptive-weights": getattr(args, "tie_adaptive_weights", False),
         # fairseq 0.12.2 lacks this option.
         "--merge-src-tgt-embed": getattr(args, "merge_src_tgt_embed", False),
-        "--quant-noise-pq": "encoder.quant_noise.weight" in model,
+        "--adaptive-input": "decoder.embed_tokens.embeddings.0.0.weight" in model,
+        "--character-embeddings": getattr(args, "character_embeddings", False),
+        "--quant-noise-pq": any(
+            f"{stack}.quant_noise.weight" in model for stack in stacks.values()
+        ),
+        "--decoder-input-dim": "decoder.project_in_dim.weight" in model,
         "--decoder-output-dim": "decoder.project_out_dim.weight" in model,
     }
     for option, present in refused.items():
@@ -173,23 +196,26 @@ def check_embeddings(model: Dict[str, Tensor], args: argparse.Namespace) -> None
 
 
 def scale_embeddings(
-    model: Dict[str, Tensor], args: argparse.Namespace, stack: str, omega: Tensor
+    model: Dict[str, Tensor], args: argparse.Namespace, side: str, stack: str, omega: Tensor
 ) -> None:
-    """Multiply the token and position embeddings of a stack by its first omega."""
+    """Multiply the embeddings of tokens, positions and segments of a stack by its first omega."""
     embeddings = f"{stack}.embed_tokens.weight"
     multiply(model, embeddings, omega)
     if model[embeddings].dim() != 2:
         raise UserError(f"{embeddings} is no table of embeddings")
+    segments = f"{side}.embed_token_types.weight"
+    if segments in model:
+        multiply(model, segments, omega)
     if args.no_token_positional_embeddings:
         return
     positions = f"{stack}.embed_positions.weight"
     if positions not in model:
-        longest = args.max_source_positions if stack == "encoder" else args.max_target_positions
+        longest = args.max_source_positions if side == "encoder" else args.max_target_positions
         if not isinstance(longest, int) or not 0 < longest <= MOST_POSITIONS:
-            raise UserError(f"it was trained with {longest} positions in the {stack}")
+            raise UserError(f"it was trained with {longest} positions in the {side}")
         model.pop(f"{stack}.embed_positions._float_tensor", None)
         model[positions] = SinusoidalPositionalEmbedding.get_embedding(
             longest + PADDING + 1, model[embeddings].size(1), PADDING
         ).to(model[embeddings])
-        setattr(args, f"{stack}_learned_pos", True)
+        setattr(args, f"{side}_learned_pos", True)
     multiply(model, positions, omega)

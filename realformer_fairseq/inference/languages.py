@@ -2,15 +2,17 @@
 
 import os
 import sys
-from typing import Optional
+from typing import Any, Dict, Optional
 
 from realformer_checkpoints.incomplete_states import load_with_options
-from realformer_checkpoints.reading import stored_option
-from realformer_runtime.command_line import UserError, flag
+from realformer_checkpoints.reading import stored_option, stored_task
+from realformer_runtime.command_line import UserError, flag, printable
 from realformer_runtime.text.languages import language_code
 
 from ..models.hub_interface import check_file
 
+# Tasks.
+LANGUAGE_MODELS = ("masked_lm", "language_modeling", "sentence_prediction", "sentence_ranking")
 SIDES = ("source_lang", "target_lang")
 
 
@@ -37,7 +39,9 @@ def set_languages(args, program: str) -> None:
     if not (args.dry_run and all(given.values())):  # a dry run looks at no file unless it has to
         for path in args.checkpoint.split(os.pathsep):
             check_file("--checkpoint", path)
-            take_languages(args, path, load_with_options(path))
+            state = load_with_options(path)
+            check_translates(path, state)
+            take_languages(args, path, state)
     for side in SIDES:
         if getattr(args, side) is None:
             raise UserError(f"{flag(side)} is needed: '{args.checkpoint}' does not name it")
@@ -45,6 +49,18 @@ def set_languages(args, program: str) -> None:
     if not all(given.values()):
         languages = f"{args.source_lang} to {args.target_lang}"
         print(f"{program}: {languages}, as the checkpoint says", file=sys.stderr)
+
+
+def check_translates(path: str, state: Dict[str, Any]) -> None:
+    """Refuse a checkpoint of a language model, by the name of its task."""
+    task = stored_task(state)
+    if task in LANGUAGE_MODELS:
+        names = [stored_option(state, "model", name) for name in ("_name", "arch")]
+        model = printable(str(next(filter(None, names), "model")))
+        raise UserError(
+            f"--checkpoint '{path}': a {model} of --task {task} does not translate; "
+            "accepted are models of translation, as a realformer or a transformer"
+        )
 
 
 def take_languages(args, path: str, state) -> None:

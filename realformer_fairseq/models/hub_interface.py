@@ -8,6 +8,7 @@ import torch
 from fairseq import utils
 from fairseq.data import LanguagePairDataset
 from fairseq.hub_utils import GeneratorHubInterface
+from fairseq.models import FairseqEncoderModel, FairseqLanguageModel
 from fairseq.sequence_scorer import SequenceScorer
 from torch import Tensor
 
@@ -103,7 +104,15 @@ class TranslationHub(GeneratorHubInterface):
 
     @classmethod
     def of(cls, hub: GeneratorHubInterface) -> "TranslationHub":
-        """From what fairseq's ``from_pretrained`` returns."""
+        """From what fairseq's ``from_pretrained`` returns.
+
+        Raises:
+            UserError: a model does not translate
+        """
+        for model in hub.models:
+            if isinstance(model, (FairseqEncoderModel, FairseqLanguageModel)):
+                name = type(model).__name__
+                raise UserError(f"a {name} does not translate: load it by {name}.from_pretrained")
         hub.__class__ = cls
         return without_ids(hub)
 

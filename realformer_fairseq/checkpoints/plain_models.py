@@ -7,26 +7,28 @@ import argparse
 from collections import OrderedDict
 from typing import Any, Dict
 
+import numpy
 from fairseq.models.transformer.transformer_config import DEFAULT_MIN_PARAMS_TO_WRAP
 from fairseq.registry import REGISTRIES
 
 from realformer_checkpoints.incomplete_states import complete_state
 
-from ..models.config import own_options
+from ..models.config import MaskedLMConfig, own_options
 
 
-def become_transformer(state: Dict[str, Any], args: argparse.Namespace) -> None:
-    """Turn the options of a state into those of fairseq's ``transformer``, in place.
+def become_plain(state: Dict[str, Any], args: argparse.Namespace, model: str) -> None:
+    """Turn the options of a state into those of a model of fairseq's, in place.
 
     They are in ``cfg`` and, all together, in ``args``, where the converter of CTranslate2 and
     fairseq look first.
 
     Args:
         args: all options of the model
+        model: the name of fairseq's
     """
-    own = {option.name for option in own_options()}
+    own = {option.name for option in own_options(MaskedLMConfig)}  # which has all of ours
     options = {name: value for name, value in vars(args).items() if name not in own}
-    options.update(arch="transformer", _name="transformer", user_dir=None)
+    options.update(arch=model, _name=model, user_dir=None)
     # fairseq 0.12.2 sets this option on loading, and hydra refuses to set one that is missing.
     options.setdefault("min_params_to_wrap", DEFAULT_MIN_PARAMS_TO_WRAP)
     cfg = state["cfg"] if isinstance(state.get("cfg"), dict) else {}
@@ -37,6 +39,17 @@ def become_transformer(state: Dict[str, Any], args: argparse.Namespace) -> None:
         state["cfg"] = {**cfg, "model": options}
     state["args"] = as_namespace(without_ours({**flat_options(cfg), **options}))
     complete_state(state)
+    for key in state.keys() - {"model"}:
+        state[key] = without_numpy(state[key])
+
+
+def without_numpy(value: Any) -> Any:
+    """A part of a state with Python's numbers for numpy's, which torch does not load unasked."""
+    if isinstance(value, numpy.generic):
+        return value.item()
+    if type(value) is dict:
+        return {key: without_numpy(inner) for key, inner in value.items()}
+    return [*map(without_numpy, value)] if type(value) is list else value
 
 
 def flat_options(cfg: Dict[str, Any]) -> Dict[str, Any]:
