@@ -202,6 +202,10 @@ def test_every_architecture_is_listed_here():
         (dict(residual_chains=""), "--residual-attention none"),
         (dict(base_layers=1), "--base-layers 1"),
         (dict(sublayer_scaling="fixup"), "--sublayer-scaling fixup.* none, admin, adm"),
+        (
+            dict(adaptive_softmax_cutoff="__import__('os').abort()"),
+            "--adaptive-softmax-cutoff __imp",
+        ),
         (dict(admin_profile_tokens=0), "--admin-profile-tokens: .0. .*whole number above 0"),
     ],
 )

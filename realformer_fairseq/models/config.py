@@ -1,13 +1,11 @@
 """The options of the model: those of fairseq's Transformer and our own."""
 
 import argparse
-import difflib
-import functools
 from dataclasses import Field, dataclass, field, fields
-from typing import Any, Callable, FrozenSet, Iterable, List, Optional, Sequence, Type
+from typing import Any, Iterable, List, Optional, Sequence, Type
 
 from fairseq.dataclass import ChoiceEnum
-from fairseq.dataclass.utils import gen_parser_from_dataclass
+from fairseq.dataclass.utils import eval_str_list  # unlike that of fairseq.utils, it runs no code
 from fairseq.models.transformer import TransformerConfig
 
 from realformer_runtime.command_line import (
@@ -21,7 +19,6 @@ from ..modules.residual_scores import RESIDUAL_ATTENTION_CHOICES
 from ..modules.sublayer_scaling import SUBLAYER_SCALING_CHOICES
 
 CHAINS = ("encoder", "decoder", "cross")
-METAVARS = {int: "N", float: "X", str: "LIST"}
 
 
 class RefusedOption(UserError, ValueError):
@@ -59,6 +56,21 @@ def positive_number(value: str) -> float:
     if not 0 < number < float("inf"):
         raise argparse.ArgumentTypeError(f"{value!r} is not a number above 0")
     return number
+
+
+def cutoffs(args, name: str) -> Optional[List[int]]:
+    """The numbers of words that an adaptive softmax or input is cut at, or None.
+
+    Raises:
+        RefusedOption: naming the flag
+    """
+    value = getattr(args, name)
+    try:
+        return None if value is None else eval_str_list(as_text(value), int)
+    except (SyntaxError, TypeError, ValueError):
+        raise RefusedOption(
+            f"{flag(name)} {value}: is not a comma-separated list of numbers, such as 20000,60000"
+        ) from None
 
 
 def option(default: Any, help: str, check=None, shown: str = "", transformer: str = "") -> Any:
@@ -142,6 +154,7 @@ class RealFormerConfig(TransformerConfig):
                     f"--{stack}-embed-dim {stack_cfg.embed_dim}"
                 )
         self.check_shared_embeddings("embed_dim")
+        self.adaptive_softmax_cutoff = cutoffs(self, "adaptive_softmax_cutoff")
         if self.base_layers:
             raise RefusedOption(
                 f"--base-layers {self.base_layers} cannot be used with a realformer model: "
@@ -203,56 +216,3 @@ def own_options(config: Type[RealFormerConfig] = RealFormerConfig) -> List[Field
 def choices_of(own: Field) -> Optional[Sequence[str]]:
     """The accepted values of an option, or None if they are not a list."""
     return None if own.metadata["check"] else [str(choice.value) for choice in own.type]
-
-
-@functools.cache
-def option_names(add_args: Callable, architecture: Callable) -> FrozenSet[str]:
-    """Names of all options of a model, with underscores."""
-    parser = argparse.ArgumentParser(add_help=False)
-    add_args(parser)
-    defaults = argparse.Namespace()
-    architecture(defaults)  # sets a few options that have no flag
-    return frozenset([*vars(defaults), *(action.dest for action in parser._actions)])
-
-
-def check_names(names: Iterable[str], add_args: Callable, architecture: Callable) -> None:
-    """Refuse unknown options in a YAML file, which no parser checks.
-
-    Args:
-        names: keys of ``model`` in the file
-        add_args: of the model
-        architecture: any of the model
-
-    Raises:
-        RefusedOption: naming the first unknown option and a similar one
-    """
-    known = option_names(add_args, architecture)
-    for name in names:
-        if name in known or name in ("_name", "arch"):
-            continue
-        close = difflib.get_close_matches(name, known, n=1)
-        meant = f" (is model.{close[0]} meant?)" if close else ""
-        raise RefusedOption(f"model.{name}: a realformer model has no such option{meant}")
-
-
-def add_arguments(parser) -> None:
-    """Add all options of the model, without defaults: the architectures have these."""
-    gen_parser_from_dataclass(parser, TransformerConfig(), delete_default=True, with_prefix="")
-    add_own_arguments(parser)
-
-
-def add_own_arguments(parser, config: Type[RealFormerConfig] = RealFormerConfig) -> None:
-    """Add the options that fairseq's model lacks; a model with one chain has none to choose."""
-    for own in own_options(config):
-        if own.name == "residual_chains" and config is not RealFormerConfig:
-            continue
-        choices = choices_of(own)
-        metavar = None if choices else METAVARS[own.type]
-        parser.add_argument(
-            flag(own.name),
-            choices=choices,
-            type=own.metadata["check"],
-            metavar=metavar,
-            default=argparse.SUPPRESS,
-            help=f"{own.metadata['help']} (default: {own.metadata['shown'] or own.default})",
-        )

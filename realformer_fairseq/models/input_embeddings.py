@@ -4,30 +4,14 @@ fairseq's ``transformer_lm.py`` chooses in the middle of a function that also bu
 """
 
 import ast
-from typing import Any, List, Optional
+from typing import Any, List
 
-from fairseq.dataclass.utils import eval_str_list  # unlike that of fairseq.utils, it runs no code
 from fairseq.modules import AdaptiveInput, CharacterTokenEmbedder
 from torch import nn
 
 from realformer_runtime.command_line import flag
 
-from .config import RefusedOption, as_text
-
-
-def cutoffs(args, name: str) -> Optional[List[int]]:
-    """The numbers of words that an adaptive softmax or input is cut at, or None.
-
-    Raises:
-        RefusedOption: naming the flag
-    """
-    value = getattr(args, name)
-    try:
-        return None if value is None else eval_str_list(as_text(value), int)
-    except (SyntaxError, TypeError, ValueError):
-        raise RefusedOption(
-            f"{flag(name)} {value}: is not a comma-separated list of numbers, such as 20000,60000"
-        ) from None
+from .config import RefusedOption, cutoffs
 
 
 def check_embeddings(args) -> None:

@@ -20,16 +20,11 @@ from fairseq.models.transformer_lm import (
 from omegaconf import OmegaConf
 
 from .architectures import set_defaults
-from .config import (
-    LanguageModelConfig,
-    RefusedOption,
-    add_own_arguments,
-    check_names,
-    own_options,
-)
+from .config import LanguageModelConfig, RefusedOption, own_options
 from .decoder import RealFormerDecoder
 from .hub_interface import check_files, without_ids
-from .input_embeddings import build_input_embeddings, cutoffs
+from .input_embeddings import build_input_embeddings
+from .parser import add_own_arguments, check_names
 from .stacks import ModelOfStacks, finish, take_layers_to_keep
 from .tasks import check_own_task
 
@@ -83,7 +78,6 @@ class RealFormerLanguageModel(ModelOfStacks, TransformerLanguageModel):
         kept = take_layers_to_keep(args, cls)
         cfg = LanguageModelConfig.from_namespace(args)
         cfg.check()
-        cfg.adaptive_softmax_cutoff = cutoffs(args, "adaptive_softmax_cutoff")
         try:
             embed_tokens = build_input_embeddings(args, task.source_dictionary, cls.build_embedding)
             decoder = RealFormerDecoder(

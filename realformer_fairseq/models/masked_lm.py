@@ -16,9 +16,10 @@ from torch import Tensor, nn
 
 from ..modules.sublayer_scaling import initialize_deepnorm
 from .architectures import set_defaults
-from .config import MaskedLMConfig, RefusedOption, add_own_arguments, own_options
+from .config import MaskedLMConfig, RefusedOption, own_options
 from .encoder import RealFormerEncoder
 from .masked_lm_hub import MaskedLMHub, load_hub
+from .parser import add_own_arguments
 from .stacks import ModelOfStacks, finish, take_layers_to_keep
 from .tasks import check_own_task
 

@@ -6,10 +6,11 @@ from omegaconf import OmegaConf
 
 from . import layer_pruning
 from .architectures import ARCHITECTURES, complete_options, realformer
-from .config import RealFormerConfig, RefusedOption, add_arguments, check_names
+from .config import RealFormerConfig, RefusedOption
 from .decoder import RealFormerDecoder
 from .encoder import RealFormerEncoder
 from .hub_interface import TranslationHub, check_files
+from .parser import add_arguments, check_names
 from .stacks import ModelOfStacks, finish, take_layers_to_keep
 from .tasks import check_translation_task
 

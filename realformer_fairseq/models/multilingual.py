@@ -13,9 +13,10 @@ from fairseq.models.multilingual_transformer import (
 
 from ..modules.dropout import replace_dropout
 from .architectures import realformer
-from .config import RealFormerConfig, RefusedOption, add_own_arguments
+from .config import RealFormerConfig, RefusedOption
 from .layer_pruning import SIDES
 from .model import RealFormerModel
+from .parser import add_own_arguments
 
 NAME = "multilingual_realformer"
 
