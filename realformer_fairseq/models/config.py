@@ -194,19 +194,21 @@ def option_names() -> FrozenSet[str]:
     return frozenset([*vars(defaults), *(action.dest for action in parser._actions)])
 
 
-def check_names(names: Iterable[str]) -> None:
+def check_names(names: Iterable[str], known: Optional[FrozenSet[str]] = None) -> None:
     """Refuse unknown options in a YAML file, which no parser checks.
 
     Args:
         names: keys of ``model`` in the file
+        known: the options of another model than ``realformer``
 
     Raises:
         RefusedOption: naming the first unknown option and a similar one
     """
+    known = known or option_names()
     for name in names:
-        if name in option_names() or name in ("_name", "arch"):
+        if name in known or name in ("_name", "arch"):
             continue
-        close = difflib.get_close_matches(name, option_names(), n=1)
+        close = difflib.get_close_matches(name, known, n=1)
         meant = f" (is model.{close[0]} meant?)" if close else ""
         raise RefusedOption(f"model.{name}: a realformer model has no such option{meant}")
 

@@ -5,7 +5,9 @@ on BERT: Post-LN, learned positions, layer norm on the embeddings. It is for the
 ``masked_lm``, ``sentence_prediction`` and ``sentence_ranking``.
 """
 
-from typing import Dict, Optional
+import argparse
+import functools
+from typing import Dict, FrozenSet, Optional
 
 from fairseq.models import register_model, register_model_architecture
 from fairseq.models.roberta import RobertaEncoder, RobertaModel
@@ -16,7 +18,13 @@ from torch import Tensor, nn
 
 from ..modules.sublayer_scaling import initialize_deepnorm
 from .architectures import set_defaults
-from .config import MaskedLMConfig, RefusedOption, add_own_arguments, own_options
+from .config import (
+    MaskedLMConfig,
+    RefusedOption,
+    add_own_arguments,
+    check_names,
+    own_options,
+)
 from .encoder import RealFormerEncoder
 from .stacks import ModelOfStacks, finish, take_layers_to_keep
 
@@ -122,7 +130,8 @@ class RealFormerMaskedLM(ModelOfStacks, RobertaModel):
         Raises:
             RefusedOption: naming options that cannot work together
         """
-        if OmegaConf.is_config(args):
+        if OmegaConf.is_config(args):  # hydra
+            check_names(args, option_names())
             OmegaConf.set_struct(args, False)
         realformer_masked_lm(args)
         if getattr(args, "max_positions", None) is None:
@@ -145,6 +154,16 @@ class RealFormerMaskedLM(ModelOfStacks, RobertaModel):
         if OmegaConf.is_config(args):
             OmegaConf.set_struct(args, True)
         return model
+
+
+@functools.cache
+def option_names() -> FrozenSet[str]:
+    """Names of all options of the model, with those that the tasks add and that a model stores."""
+    parser, defaults = argparse.ArgumentParser(add_help=False), argparse.Namespace()
+    RealFormerMaskedLM.add_args(parser)
+    realformer_masked_lm(defaults)
+    further = ("tokens_per_sample", "max_source_positions")
+    return frozenset([*vars(defaults), *(action.dest for action in parser._actions), *further])
 
 
 @register_model_architecture(NAME, NAME)
