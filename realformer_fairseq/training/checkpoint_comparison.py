@@ -1,6 +1,6 @@
 """How a checkpoint's model differs from the model in training: options, dictionaries, shapes."""
 
-from typing import Any, Dict, Iterator, List
+from typing import Any, Dict, List
 
 from fairseq.optim import OPTIMIZER_REGISTRY
 from torch import Tensor, nn
@@ -87,24 +87,23 @@ def phrase(name: str, stored: Any, given: Any) -> str:
 
 def differing_shapes(stored: Dict[str, Tensor], model: nn.Module) -> List[str]:
     """Parameters whose shapes differ, as phrases; if numbers of embeddings do, only these."""
-    phrases, embeddings = [], []
-    for name, tensor in model.state_dict().items():
+    own, phrases, embeddings = model.state_dict(), [], []
+    dictionaries = DICTIONARIES if DICTIONARIES.keys() <= own.keys() else {}
+    for name, tensor in own.items():
         other = stored.get(name)
         if other is None or other.shape == tensor.shape:
             continue
         phrases.append(f"{name} has shape {list(other.shape)}, {list(tensor.shape)} now")
-        if other.shape[1:] == tensor.shape[1:]:
-            embeddings += differing_numbers(name, len(other), len(tensor))
+        if other.shape[1:] != tensor.shape[1:]:
+            continue
+        if name in POSITIONS:  # there are two more, up to the padding's index
+            embeddings.append(phrase(POSITIONS[name], len(other) - 2, len(tensor) - 2))
+        elif name.endswith("embed_tokens.weight"):
+            embeddings.append(
+                f"its {dictionaries.get(name, 'dictionary')} has {len(other)} entries, "
+                f"that of the data-bin {len(tensor)}"
+            )
     return embeddings or phrases[:SHAPES_NAMED]
-
-
-def differing_numbers(name: str, stored: int, given: int) -> Iterator[str]:
-    """What numbers of embeddings differ, as a phrase; none for another parameter."""
-    if name in POSITIONS:  # there are two more, up to the padding's index
-        yield phrase(POSITIONS[name], stored - 2, given - 2)
-    if name.endswith("embed_tokens.weight"):
-        kind = DICTIONARIES.get(name, "dictionary")
-        yield f"its {kind} has {stored} entries, that of the data-bin {given}"
 
 
 def unloadable_state(state: Dict[str, Any], cfg: Any, same_schedule: bool) -> List[str]:
