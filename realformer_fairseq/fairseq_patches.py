@@ -17,7 +17,7 @@ from .training.command import as_a_command, as_a_command_line
 from .training.resuming import without_settings
 from .training.trainer import save_or_end, with_our_trainer
 
-TRAINED = "realformer, multilingual_realformer and transformer, in training"
+TRAINED = "realformer models and those of fairseq that they are compared with, in training"
 # An attribute of each wrapper: the pair of the wrapper itself and fairseq's function.
 MARK = "_wrapped_by_realformer_fairseq"
 

@@ -48,6 +48,8 @@ class HandSet(torch.nn.Module):
 class HandSetModel(torch.nn.Module):
     """An encoder and a decoder with inputs that depend on no tokens."""
 
+    stacks = {"encoder": "encoder", "decoder": "decoder"}
+
     def __init__(self, encoder, decoder, *inputs):
         super().__init__()
         self.encoder, self.decoder, self.inputs = encoder, decoder, inputs

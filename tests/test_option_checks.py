@@ -1,8 +1,10 @@
 """Options of fairseq-train that cannot work: one line that names the flag, at the start."""
 
+import inspect
 import os
 import shutil
 
+import numpy as np
 import pytest
 from conftest import PROJECT, TRAINING, run
 from fairseq_mains import COMMON, train
@@ -64,6 +66,10 @@ def refusal(data, trained, tmp_path, capsys):
         ("--write-checkpoints-asynchronously", "-asynchronously needs the package iopath"),
         ("--ddp-backend fully_sharded", "fully_sharded needs the package fairscale"),
         ("--distributed-world-size 99", "--distributed-world-size 99: there are"),
+        (
+            "--distributed-world-size 2 --distributed-init-method tcp://localhost:1",
+            "--ddp-backend pytorch_ddp needs GPUs for 2 processes; on CPUs choose legacy_ddp",
+        ),
         ("--model-parallel-size 2", "--model-parallel-size 2"),
         # Numbers.
         ("--adam-betas (0.9", "--adam-betas (0.9: two numbers from 0 to 1"),
@@ -134,6 +140,14 @@ def test_files_of_data_that_are_damaged(refusal, data, tmp_path, name, content, 
     shutil.copytree(data, tmp_path / "data")
     (tmp_path / "data" / name).write_bytes(content)
     assert words in refusal(data=tmp_path / "data")
+
+
+@pytest.mark.skipif(
+    "interpolation" in inspect.signature(np.percentile).parameters, reason="fairseq's buckets work"
+)
+def test_buckets_need_another_numpy(refusal):
+    words = "--num-batch-buckets 4: fairseq's buckets need numpy below 2.4"
+    assert words in refusal("--num-batch-buckets", 4)
 
 
 def test_two_dictionaries_cannot_share_embeddings(refusal, data, tmp_path):

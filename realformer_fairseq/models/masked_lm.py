@@ -19,11 +19,13 @@ from .architectures import set_defaults
 from .config import MaskedLMConfig, RefusedOption, own_options
 from .encoder import RealFormerEncoder
 from .masked_lm_hub import MaskedLMHub, load_hub
-from .parser import add_own_arguments
+from .parser import add_own_arguments, check_names
 from .stacks import ModelOfStacks, finish, take_layers_to_keep
 from .tasks import check_own_task
 
 NAME = "realformer_masked_lm"
+# What tasks add to the options, and what a model stores among them.
+NO_FLAGS = {"tokens_per_sample", "max_source_positions"}
 
 
 class RealFormerMaskedLMEncoder(RobertaEncoder):
@@ -126,7 +128,8 @@ class RealFormerMaskedLM(ModelOfStacks, RobertaModel):
             RefusedOption: naming options that cannot work together
         """
         check_own_task(task, NAME)
-        if OmegaConf.is_config(args):
+        if OmegaConf.is_config(args):  # hydra
+            check_names(sorted(set(args) - NO_FLAGS), cls.add_args, realformer_masked_lm)
             OmegaConf.set_struct(args, False)
         realformer_masked_lm(args)
         if getattr(args, "max_positions", None) is None:

@@ -4,7 +4,7 @@
 and DDP exist. Only the checkpoint stores the result.
 
 The recurrence is that of the public code (Transformer-Clinic). One forward pass computes it for
-encoder and decoder, each from the bottom to the top:
+each stack of layers, from the bottom to the top:
 
     omega_1 = 1,  omega_{i+1} = sqrt(Var(omega_i * x_i) + Var(f_i(x_i)))
 
@@ -41,24 +41,26 @@ logger = logging.getLogger(__name__)
 
 
 def profile(model: nn.Module, net_input: Dict[str, Tensor]) -> Dict[str, float]:
-    """Set each omega of an encoder-decoder from one forward pass, in the mode the model is in.
+    """Set each omega of a model of stacks from one forward pass, in the mode the model is in.
 
     Args:
-        net_input: arguments of the model; ``src_tokens`` ``(B, S)``, ``prev_output_tokens``
-            ``(B, T)``
+        net_input: arguments of the model; ``src_tokens`` ``(B, S)`` and, unless it is a language
+            model, ``prev_output_tokens`` ``(B, T)`` of a decoder
 
     Returns:
         every omega by the name of its parameter, from the bottom to the top
     """
     profiled = {}
     with torch.no_grad(), contextlib.ExitStack() as stack:
-        for name, tokens in (("encoder", "src_tokens"), ("decoder", "prev_output_tokens")):
-            part = getattr(model, name)
-            present = net_input[tokens].ne(part.padding_idx).t()  # (T, B)
+        source = net_input["src_tokens"]
+        tokens = {"encoder": source, "decoder": net_input.get("prev_output_tokens", source)}
+        for side, path in model.stacks.items():
+            part = model.get_submodule(path)
+            present = tokens[side].ne(part.padding_idx).t()  # (T, B)
             recurrence = _Recurrence(present, profiled)
-            for path, module in part.named_modules(prefix=name):
+            for name, module in part.named_modules(prefix=path):
                 if isinstance(module, ScaledResidual):
-                    hook = functools.partial(recurrence.step, f"{path}.omega")
+                    hook = functools.partial(recurrence.step, f"{name}.omega")
                     handle = module.register_forward_pre_hook(hook)
                     stack.callback(handle.remove)
         model(**net_input)
@@ -141,7 +143,8 @@ def profile_before_training(trainer: Trainer) -> None:
         sample = dataset.collater([dataset[index] for index in indices])
         sample, _ = trainer._prepare_sample(sample)
         # The output projection, which is left out, would take most of the memory.
-        omegas = profile(model, {**sample["net_input"], "features_only": True})
+        net_input = sample.get("net_input") or sample["net_input1"]  # of sentence_ranking
+        omegas = profile(model, {**net_input, "features_only": True})
     if trainer.data_parallel_world_size > 1:
         # Different devices may compute slightly different ones.
         for name in omegas:

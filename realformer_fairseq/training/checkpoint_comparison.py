@@ -8,11 +8,10 @@ from torch import Tensor, nn
 from realformer_checkpoints.reading import stored_option
 from realformer_runtime.command_line import flag
 
-from ..models.config import own_options
+from ..models.config import RealFormerConfig, own_options
+from ..models.stacks import ModelOfStacks
 from ..modules.encoder_layer import FAST_PATH_PARAMETERS
 
-# Values of our options that describe fairseq's Transformer, whose checkpoints lack them.
-OF_TRANSFORMER = {own.name: own.metadata["transformer"] or None for own in own_options()}
 AT_THE_START = ("admin_profile_tokens", "missing_omega")
 STACK = (
     "layers",
@@ -22,9 +21,8 @@ STACK = (
     "normalize_before",
     "learned_pos",
 )
-# Options that change what the model computes. An option that the checkpoint lacks is not compared.
+# Options of fairseq that change what the model computes.
 COMPARED = (
-    *(name for name in OF_TRANSFORMER if name not in AT_THE_START),
     *(f"{stack}_{name}" for stack in ("encoder", "decoder") for name in STACK),
     "activation_fn",
     "share_all_embeddings",
@@ -32,8 +30,20 @@ COMPARED = (
     "layernorm_embedding",
     "no_scale_embedding",
     "no_token_positional_embeddings",
+    "max_positions",
+    "untie_weights_roberta",
+    "pooler_activation_fn",
 )
-DICTIONARIES = {"encoder.embed_tokens.weight": "source", "decoder.embed_tokens.weight": "target"}
+# Embeddings, and the options that say how many there are.
+POSITIONS = {
+    "encoder.embed_positions.weight": "max_source_positions",
+    "decoder.embed_positions.weight": "max_target_positions",
+    "encoder.sentence_encoder.embed_positions.weight": "max_positions",
+}
+DICTIONARIES = {
+    "encoder.embed_tokens.weight": "source dictionary",
+    "decoder.embed_tokens.weight": "target dictionary",
+}
 # Options that the state of an optimizer depends on, by group of fairseq's configuration.
 STATEFUL = (
     ("optimizer", "optimizer"),
@@ -48,17 +58,20 @@ OPTIONAL = ("omega", *DROPPED)
 SHAPES_NAMED = 3  # in a message
 
 
-def differing_options(state: Dict[str, Any], model_cfg: Any) -> List[str]:
+def differing_options(state: Dict[str, Any], model_cfg: Any, model: nn.Module) -> List[str]:
     """Options whose values differ from the command line, as phrases, the architecture first.
 
-    A different ``--arch`` alone does not count: several architectures have the same sizes.
+    A different ``--arch`` alone does not count: several architectures have the same sizes. Nor does
+    an option that the checkpoint lacks, but for ours in one of fairseq's Transformer.
     """
+    own = own_options(type(model.cfg) if isinstance(model, ModelOfStacks) else RealFormerConfig)
+    of_transformer = {each.name: each.metadata["transformer"] or None for each in own}
     found = []
-    for name in COMPARED:
-        stored = stored_option(state, "model", name, OF_TRANSFORMER.get(name))
+    for name in (*(name for name in of_transformer if name not in AT_THE_START), *COMPARED):
+        stored = stored_option(state, "model", name, of_transformer.get(name))
         given = getattr(model_cfg, name, None)
         if given is None:
-            given = OF_TRANSFORMER.get(name)
+            given = of_transformer.get(name)
         if stored is None or given is None or str(stored) == str(given):
             continue
         found.append(phrase(name, stored, given))
@@ -73,21 +86,24 @@ def phrase(name: str, stored: Any, given: Any) -> str:
 
 
 def differing_shapes(stored: Dict[str, Tensor], model: nn.Module) -> List[str]:
-    """Parameters whose shapes differ, as phrases. Dictionaries whose sizes differ replace them."""
-    phrases = []
-    for name, tensor in model.state_dict().items():
+    """Parameters whose shapes differ, as phrases; if numbers of embeddings do, only these."""
+    own, phrases, embeddings = model.state_dict(), [], []
+    dictionaries = DICTIONARIES if DICTIONARIES.keys() <= own.keys() else {}
+    for name, tensor in own.items():
         other = stored.get(name)
         if other is None or other.shape == tensor.shape:
             continue
-        if name in DICTIONARIES and other.shape[1:] == tensor.shape[1:]:
-            phrases.append(
-                f"its {DICTIONARIES[name]} dictionary has {other.shape[0]} entries, "
-                f"that of the data-bin {tensor.shape[0]}"
+        phrases.append(f"{name} has shape {list(other.shape)}, {list(tensor.shape)} now")
+        if other.shape[1:] != tensor.shape[1:]:
+            continue
+        if name in POSITIONS:  # there are two more, up to the padding's index
+            embeddings.append(phrase(POSITIONS[name], len(other) - 2, len(tensor) - 2))
+        elif name.endswith("embed_tokens.weight"):
+            embeddings.append(
+                f"its {dictionaries.get(name, 'dictionary')} has {len(other)} entries, "
+                f"that of the data-bin {len(tensor)}"
             )
-        else:
-            phrases.append(f"{name} has shape {list(other.shape)}, {list(tensor.shape)} now")
-    dictionaries = [words for words in phrases if "dictionary" in words]
-    return dictionaries or phrases[:SHAPES_NAMED]
+    return embeddings or phrases[:SHAPES_NAMED]
 
 
 def unloadable_state(state: Dict[str, Any], cfg: Any, same_schedule: bool) -> List[str]:

@@ -6,10 +6,12 @@ fairseq ends in a traceback for each of them, some only after hours, in the firs
 import argparse
 import ast
 import importlib.util
+import inspect
 import os
 import re
 from typing import Any, Iterable, Iterator, Tuple
 
+import numpy as np
 import torch
 from omegaconf import OmegaConf
 
@@ -18,17 +20,10 @@ from realformer_runtime.command_line import UserError, flag
 from .data_checks import check_data
 from .option_ranges import check_ranges
 from .resume_choice import LAST, RESETS
-from .validation_checks import CRITERIONS, check_bleu, check_metric, name_of, warn_once
+from .task_checks import PYTORCH_DDP, check_fit, task_options
+from .validation_checks import check_bleu, check_metric, name_of, warn_once
 
 ASYNCHRONOUS = "write_checkpoints_asynchronously"
-# Criterions of fairseq that translations have no numbers for.
-OTHER_TASKS = tuple(
-    """ctc fastspeech2 hubert latency_augmented_label_smoothed_cross_entropy legacy_masked_lm_loss
-    masked_lm model nat_loss sentence_prediction sentence_prediction_adapters sentence_ranking
-    speech_dlm_criterion speech_to_spectrogram speech_to_spectrogram_2pass speech_to_unit
-    speech_to_unit_2pass speech_unit_lm_criterion tacotron2 wav2vec
-    label_smoothed_cross_entropy_with_ctc label_smoothed_cross_entropy_with_alignment""".split()
-)
 
 
 def check_arguments(arguments: argparse.Namespace) -> None:
@@ -44,6 +39,7 @@ def check_arguments(arguments: argparse.Namespace) -> None:
                 f"{named} '{value}': fairseq takes ${{...}}, ??? and a backslash at the end or "
                 "before a quote for something else than text"
             )
+    check_fit(arguments.task, arguments.criterion, arguments.arch)
     if arguments.lr_scheduler == "polynomial_decay" and arguments.total_num_update is None:
         raise UserError("--lr-scheduler polynomial_decay needs --total-num-update")
     if arguments.profile and not torch.cuda.is_available():
@@ -62,9 +58,11 @@ def check_options(cfg: Any) -> None:
 
 def check_settings(cfg: Any) -> None:
     """Check everything but what depends on the machine, of :func:`check_options`."""
-    refuse_first([*restoring(cfg), *training(cfg)])
+    task = str(name_of(cfg.task))
+    check_fit(task, name_of(cfg.criterion), name_of(cfg.model))
+    refuse_first([*restoring(cfg), *training(cfg), *task_options(cfg, task)])
     check_ranges(cfg)
-    check_data(cfg, name_of(cfg.task))
+    check_data(cfg, task)
     if not cfg.dataset.disable_validation:
         check_bleu(cfg.task)
         check_metric(cfg)
@@ -108,6 +106,11 @@ def hardware(cfg: Any) -> Iterator[Tuple[bool, str]]:
         alone and "MASTER_ADDR" not in os.environ and processes > max(gpus, 1),
         f"--distributed-world-size {processes}: there are {gpus} GPUs here",
     )
+    ddp = str(several.ddp_backend)
+    yield (
+        processes > 1 and on_cpu and ddp in PYTORCH_DDP,
+        f"--ddp-backend {ddp} needs GPUs for {processes} processes; on CPUs choose legacy_ddp",
+    )
     yield (
         common.model_parallel_size != 1,
         f"--model-parallel-size {common.model_parallel_size}: needs Megatron's models, use 1",
@@ -138,7 +141,12 @@ def restoring(cfg: Any) -> Iterator[Tuple[bool, str]]:
 
 def training(cfg: Any) -> Iterator[Tuple[bool, str]]:
     """Pairs of a condition and the message that it leads to."""
-    criterion = name_of(cfg.criterion)
+    criterion, buckets = name_of(cfg.criterion), getattr(cfg.task, "num_batch_buckets", 0)
+    yield (
+        bool(buckets) and "interpolation" not in inspect.signature(np.percentile).parameters,
+        f"--num-batch-buckets {buckets}: fairseq's buckets need numpy below 2.4, not "
+        f"{np.__version__}",
+    )
     frequencies = list(cfg.optimization.update_freq)
     yield (
         min(frequencies, default=0) < 1,
@@ -153,14 +161,21 @@ def training(cfg: Any) -> Iterator[Tuple[bool, str]]:
         name_of(cfg.lr_scheduler) == "inverse_sqrt" and cfg.lr_scheduler.warmup_updates < 1,
         "--warmup-updates 0: --lr-scheduler inverse_sqrt needs a number above 0",
     )
+    heads = getattr(cfg.model, "mha_heads_to_keep", -1)
     yield (
-        criterion in OTHER_TASKS and str(name_of(cfg.task)).startswith("translation"),
-        f"--criterion {criterion} is for another task: choose one of {', '.join(CRITERIONS)}",
+        heads != -1 and hasattr(cfg.model, "residual_attention"),
+        f"--mha-heads-to-keep {heads}: each layer would keep others, but a head has the scores of "
+        "the same head below",
     )
     cutoff = getattr(cfg.model, "adaptive_softmax_cutoff", None)
     yield (
         (criterion == "adaptive_loss") != bool(cutoff),
         "--adaptive-softmax-cutoff and --criterion adaptive_loss need one another",
+    )
+    ddp = str(cfg.distributed_training.ddp_backend)
+    yield (
+        criterion == "adaptive_loss" and ddp in PYTORCH_DDP,
+        f"--criterion adaptive_loss cannot be used with --ddp-backend {ddp}; legacy_ddp can",
     )
     yield (
         not (cfg.dataset.max_tokens or cfg.dataset.batch_size),

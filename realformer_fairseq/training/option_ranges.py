@@ -14,18 +14,20 @@ from realformer_runtime.command_line import UserError, flag
 RANGES = {
     **dict.fromkeys(
         """dropout attention_dropout activation_dropout encoder_layerdrop decoder_layerdrop
-        label_smoothing quant_noise_pq ema_decay""".split(),
+        label_smoothing quant_noise_pq ema_decay pooler_dropout leave_unmasked_prob
+        random_token_prob""".split(),
         (0, 1),
     ),
     **dict.fromkeys(
         """encoder_attention_heads decoder_attention_heads encoder_embed_dim decoder_embed_dim
         encoder_ffn_embed_dim decoder_ffn_embed_dim log_interval save_interval validate_interval
-        required_batch_size_multiple total_num_update distributed_world_size""".split(),
+        required_batch_size_multiple total_num_update distributed_world_size tokens_per_sample
+        max_positions max_source_positions max_target_positions mask_multiple_length""".split(),
         (1, math.inf),
     ),
     **dict.fromkeys(
         """encoder_layers decoder_layers num_workers lr weight_decay adam_eps warmup_updates
-        max_update max_epoch save_interval_updates validate_interval_updates""".split(),
+        max_update max_epoch save_interval_updates validate_interval_updates mask_stdev""".split(),
         (0, math.inf),
     ),
     "seed": (0, 2**32 - 1),

@@ -1,4 +1,4 @@
-"""Resume ``fairseq-train`` with our model or fairseq's Transformer.
+"""Resume ``fairseq-train`` with one of our models or of fairseq's that they are compared with.
 
 The newest whole checkpoint of the folder replaces a damaged or missing ``checkpoint_last.pt``, with
 a line in the log. A checkpoint of another model or dictionary is refused in one line that names the
@@ -15,7 +15,6 @@ from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
 
 import torch
 from fairseq.distributed import utils as distributed_utils
-from fairseq.models.transformer import TransformerModel
 from fairseq.tasks import FairseqTask
 from fairseq.trainer import Trainer
 
@@ -23,8 +22,9 @@ from realformer_checkpoints.incomplete_states import why_no_model_can_be_built
 from realformer_checkpoints.reading import load_checkpoint, option_group
 from realformer_runtime.command_line import UserError
 
-from ..models.model import RealFormerModel
-from .affected_models import OUR_TRAINER_IS_AT_WORK
+from ..models.multilingual import MultilingualRealFormerModel
+from ..models.stacks import ModelOfStacks
+from .affected_models import BASELINES, OUR_TRAINER_IS_AT_WORK, OURS
 from .checkpoint_comparison import (
     differing_names,
     differing_options,
@@ -36,7 +36,7 @@ from .resume_choice import choose_checkpoint, updates_of
 from .save_dir_lock import lock_save_dir
 
 # Other models may change a checkpoint when they load it, so it cannot be compared with them.
-CHECKED = (RealFormerModel, TransformerModel)
+CHECKED = {*OURS, *BASELINES} - {MultilingualRealFormerModel}
 
 logger = logging.getLogger(__name__)
 
@@ -79,9 +79,9 @@ def check_model(path: str, state: Dict[str, Any], trainer: Trainer, fine_tuning:
     if reason:
         raise UserError(f"{path}: refused: {reason}")
     stored = state["model"]
-    if isinstance(model, RealFormerModel):
+    if isinstance(model, ModelOfStacks):
         stored = model.without_pruned_layers(stored)
-    options = differing_options(state, trainer.cfg.model)
+    options = differing_options(state, trainer.cfg.model, model)
     names = differing_names(stored, model)
     differences = [*options, *names] if names or not fine_tuning else []
     differences = differences or differing_shapes(stored, model)

@@ -14,7 +14,7 @@ from fairseq.data.iterators import EpochBatchIterator
 from fairseq.distributed import utils as distributed_utils
 from fairseq.trainer import Trainer
 
-from realformer_runtime.command_line import UserError
+from realformer_runtime.command_line import UserError, flag
 
 from .admin_profile import initialize_missing_omega, profile_before_training
 from .affected_models import is_one_of_ours, our_trainer_at_work
@@ -79,7 +79,7 @@ class RealFormerTrainer(Trainer):
     def get_train_iterator(self, epoch, combine=True, load_dataset=True, **kwargs):
         """The batches of an epoch: those of epoch 1, in the order of this epoch."""
         get = functools.partial(super().get_train_iterator, combine=combine, **kwargs)
-        with batches_or_one_line(f"--max-tokens {self.cfg.dataset.max_tokens}"):
+        with batches_or_one_line(limits("max_tokens", self)):
             self._train_iterator = iterator_with_batches_of_first_epoch(
                 self, get, epoch, load_dataset, **kwargs
             )
@@ -120,8 +120,7 @@ class RealFormerTrainer(Trainer):
 
     def get_valid_iterator(self, subset, **kwargs):
         """The batches of a validation."""
-        limit = self.cfg.dataset.max_tokens_valid
-        with batches_or_one_line(f"--valid-subset {subset}, --max-tokens-valid {limit}"):
+        with batches_or_one_line(f"--valid-subset {subset}, {limits('max_tokens_valid', self)}"):
             return super().get_valid_iterator(subset, **kwargs)
 
     def _aggregate_logging_outputs(
@@ -140,6 +139,13 @@ class RealFormerTrainer(Trainer):
         heard = [number for number, ranks in zip(SIGNALS, summed[own:]) if ranks > 0]
         self._signal_on_a_rank = heard[0] if heard else 0
         return logging_outputs, summed[:own]
+
+
+def limits(option: str, trainer: Trainer) -> str:
+    """What sentences may be too long for: a batch, if its tokens are limited, or the model."""
+    tokens = trainer.cfg.dataset[option]
+    positions = trainer.get_model().max_positions()
+    return f"{flag(option)} {tokens}" if tokens else f"a model of {positions} positions"
 
 
 @contextlib.contextmanager

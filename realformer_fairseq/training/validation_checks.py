@@ -14,10 +14,21 @@ from fairseq.dataclass.configs import GenerationConfig
 
 from realformer_runtime.command_line import UserError, flag
 
-# What validation computes with these criterions in a translation, apart from BLEU and accuracy.
-CRITERIONS = ("cross_entropy", "label_smoothed_cross_entropy")
-METRICS = ("loss", "nll_loss", "ppl")
-HIGHER_IS_BETTER = ("bleu", "accuracy")
+from .task_checks import FITS, REPORTS
+
+LOSSES = ("loss", "nll_loss", "ppl")
+# What validation computes with these criterions, and on request, by option.
+METRICS = {
+    **dict.fromkeys(
+        ("cross_entropy", "label_smoothed_cross_entropy"),
+        (LOSSES, {"report_accuracy": ("accuracy",)}),
+    ),
+    "masked_lm": (("loss", "ppl"), {}),
+    "masked_lm_with_accuracy": (("loss", "ppl", "accuracy"), {}),
+    "sentence_prediction": (("loss", "nll_loss", "accuracy"), REPORTS),
+    "sentence_ranking": (("loss", "nll_loss", "accuracy"), {}),
+}
+HIGHER_IS_BETTER = ("bleu", "accuracy", *(name for names in REPORTS.values() for name in names))
 
 
 @functools.cache
@@ -80,20 +91,22 @@ def json_or_none(text: Any) -> Any:
 def check_metric(cfg: Any) -> None:
     """Refuse a metric that no validation computes; warn where the worst would be the best."""
     metric, criterion, task = cfg.checkpoint.best_checkpoint_metric, cfg.criterion, cfg.task
-    has: Dict[str, bool] = {
-        "bleu": bool(getattr(task, "eval_bleu", False)),
-        "accuracy": bool(getattr(criterion, "report_accuracy", False)),
-    }
-    needs = {"bleu": "--eval-bleu", "accuracy": "--report-accuracy"}
     named = f"--best-checkpoint-metric {metric}"
-    is_known = name_of(criterion) in CRITERIONS and name_of(task) == "translation"
-    if is_known and metric in has and not has[metric]:
-        raise UserError(f"{named} needs {needs[metric]}")
-    if is_known and metric not in (*METRICS, *has):
-        known = [*METRICS, *(name for name in has if has[name])]
-        raise UserError(f"{named}: validation computes {', '.join(known)}")
+    if name_of(criterion) in METRICS and name_of(task) in FITS:
+        always, requested = METRICS[name_of(criterion)]
+        if getattr(criterion, "regression_target", False):
+            always = tuple(name for name in always if name != "accuracy")
+        if name_of(task) == "translation":
+            requested = {**requested, "eval_bleu": ("bleu",)}
+        asked = [name for name in requested if getattr(criterion, name, getattr(task, name, False))]
+        known = [*always, *(each for name in asked for each in requested[name])]
+        option = next((name for name in requested if metric in requested[name]), None)
+        if metric not in known and option:
+            raise UserError(f"{named} needs {flag(option)}")
+        if metric not in known:
+            raise UserError(f"{named}: validation computes {', '.join(known)}")
     higher = cfg.checkpoint.maximize_best_checkpoint_metric
-    if metric in (*METRICS, *HIGHER_IS_BETTER) and higher != (metric in HIGHER_IS_BETTER):
+    if metric in (*LOSSES, *HIGHER_IS_BETTER) and higher != (metric in HIGHER_IS_BETTER):
         how = "without" if metric in HIGHER_IS_BETTER else "with"
         warn_once(
             f"{named} {how} --maximize-best-checkpoint-metric: checkpoint_best.pt is the worst"
