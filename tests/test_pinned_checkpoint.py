@@ -1,12 +1,14 @@
 """A checkpoint of each released version loads, and answers as it did then.
 
-``tests/data/make_pinned_checkpoint.py`` made them. A failure here means that a user's trained
-models would translate differently: never make a pinned checkpoint anew to pass.
+``make_pinned_checkpoint.py`` and ``make_pinned_language_models.py`` in ``tests/data`` made them. A
+failure here means that a user's trained models would answer differently: never make a pinned
+checkpoint anew to pass.
 """
 
 import json
 from pathlib import Path
 
+import pinned_language_models
 import pytest
 import torch
 from conftest import PROJECT, run
@@ -15,7 +17,8 @@ from pinned_checkpoints import BEAM, EXPECTED, PAIRS, load, outputs
 from realformer_fairseq import RealFormerModel
 from realformer_fairseq.modules.residual_attention import ResidualMultiheadAttention
 
-FOLDERS = sorted((Path(__file__).resolve().parent / "data").glob("realformer-*"))
+DATA = Path(__file__).resolve().parent / "data"
+FOLDERS = sorted(DATA.glob("realformer-*"))
 TOLERANCE = 1e-4
 
 
@@ -53,3 +56,12 @@ def test_it_answers_as_it_did(folder):
     hub = RealFormerModel.from_pretrained(str(folder), "checkpoint.pt", data_name_or_path=".")
     best = [beam[0]["words"] for beam in expected["hypotheses"]]
     assert hub.translate([source for source, _ in PAIRS], beam=BEAM, max_len_b=12) == best
+
+
+@pytest.mark.parametrize("model", pinned_language_models.MODELS)
+def test_language_models_answer_as_they_did(model):
+    """With scores carried, a trained omega, and segments and BERT's epsilon in one of them."""
+    folder = DATA / "language-models-0.2"
+    expected = json.loads((folder / EXPECTED).read_text("utf-8"))[model]
+    found = torch.tensor(pinned_language_models.answers(folder, model))
+    torch.testing.assert_close(found, torch.tensor(expected), rtol=0, atol=TOLERANCE)

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Sequence
 
 PROJECT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(PROJECT), str(PROJECT / "tests")]
@@ -50,14 +51,13 @@ def write_corpus(folder: Path) -> None:
             (folder / f"{split}.{lang}").write_text(text, "utf-8")
 
 
-def train(folder: Path) -> None:
-    """Paths are relative to ``folder``: the checkpoint keeps them."""
+def run_commands(folder: Path, *commands: Sequence[str]) -> None:
+    """Run fairseq's commands. Paths are relative to ``folder``: the checkpoint keeps them."""
     (folder / "realformer_fairseq").symlink_to(PROJECT / "realformer_fairseq")
     bin_folder = Path(sys.executable).parent
     environment = {**os.environ, "PYTHONPATH": str(PROJECT), "OMP_NUM_THREADS": "1"}
-    preparation = "-s en -t fr --trainpref train --validpref valid --joined-dictionary".split()
-    for command in (["fairseq-preprocess", *preparation], ["fairseq-train", *OPTIONS]):
-        command[0] = str(bin_folder / command[0])
+    for program, *options in commands:
+        command = [str(bin_folder / program), *options]
         subprocess.run(command, cwd=folder, env=environment, check=True)
 
 
@@ -72,7 +72,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_corpus(folder)
-        train(folder)
+        preparation = "-s en -t fr --trainpref train --validpref valid --joined-dictionary".split()
+        run_commands(folder, ["fairseq-preprocess", *preparation], ["fairseq-train", *OPTIONS])
         shutil.copy(folder / "checkpoints/checkpoint_last.pt", out / "checkpoint.pt")
         for lang in ("en", "fr"):
             shutil.copy(folder / f"data-bin/dict.{lang}.txt", out)
