@@ -158,6 +158,15 @@ def test_tables_of_another_file(text, tmp_path):
 
 
 @pytest.mark.slow
+def test_masked_lm(tmp_path):
+    options = "--shapes tiny --rounds 2 --dropouts 0.1,0 --types 40".split()
+    command = ["python3", "-m", "benchmarks.masked_lm", *options, "--json", tmp_path / "m.json"]
+    result = run(*command, cwd=PROJECT)
+    report = check_report(tmp_path / "m.json", ["fairseq", "mean", "sum", "none"], 2, result.stdout)
+    assert [case["case"].rpartition(" ")[2] for case in report["cases"]] == ["0.1", "0"]
+
+
+@pytest.mark.slow
 def test_engine(tmp_path):
     pytest.importorskip("ctranslate2", reason="pip install '.[benchmarks]'")
     options = "--shapes tiny --batches 2 --rounds 2 --length 5 --types 40 --threads 1".split()

@@ -21,6 +21,8 @@ def module_at(path):
 
 summarize = module_at(FOLDER / "summarize.py")
 compare = module_at(RESULTS / "attention/compare.py")
+masked_lm = module_at(RESULTS / "masked-lm/summarize.py")
+attention_bins = module_at(RESULTS / "masked-lm/attention_bins.py")
 
 VALID = "1 | INFO | valid | valid on 'valid' subset | nll_loss {loss} | num_updates {update}"
 TRAIN = "1 | INFO | train_inner | epoch 001: 5 / 9 nll_loss=8, wps={speed}, num_updates={update}"
@@ -132,3 +134,68 @@ def test_tables_are_those_of_the_figures_beside_them(name, make, readme):
     if readme:
         shown = cells((RESULTS / name / "README.md").read_text("utf-8"))
         assert [row for row in table if row not in shown] == []
+
+
+ACCURACY = "valid on '{}' subset | loss {} | accuracy {} | ppl 9 | bsz 20 | num_updates {}"
+
+
+def write_masked_lm(folder, name, curve, masks, classified):
+    """The logs of one training of results/masked-lm/run.sh."""
+    lines = [TRAIN.format(speed=1000, update=50)]
+    lines += [ACCURACY.format("valid", 9, accuracy, update) for update, accuracy in curve.items()]
+    (folder / f"{name}.log").write_text("\n".join(lines))
+    lines = [ACCURACY.format("test", loss, accuracy, 0) for loss, accuracy in masks]
+    (folder / f"{name}.validated").write_text("\n".join(lines))
+    lines = [ACCURACY.format("test", 1, accuracy, 600) for accuracy in (1.0, classified)]
+    (folder / f"{name}.classified").write_text("\n".join(lines))
+
+
+def test_table_of_masked_language_models(tmp_path):
+    (tmp_path / "rates").mkdir()
+    for name, rate, loss in (
+        ("fairseq-post-ln", "1e-3", 8),
+        ("sum", "1e-3", 9),
+        ("sum", "2e-3", 8),
+    ):
+        (tmp_path / f"rates/{name}-{rate}.loss").write_text(f"{loss}\n")
+    (tmp_path / "en").mkdir()
+    curve = {250: 10.0, 500: 20.0}
+    write_masked_lm(tmp_path / "en", "fairseq-post-ln-1", curve, [(7, 20), (8, 30)], 70.1)
+    write_masked_lm(tmp_path / "en", "sum-1", {250: 15.0, 500: 25.0}, [(6, 40), (6, 41)], 72)
+    write_masked_lm(tmp_path / "en", "sum-2", {250: 15.0, 500: 19.0}, [(6, 41), (6, 41)], 73)
+    write_masked_lm(tmp_path / "en", "sum-half-1", {250: 15.0}, [(7, 30)], 71)
+    rates = masked_lm.rates_of_logs(tmp_path)
+    points = masked_lm.points_of_logs(tmp_path)
+    finals = masked_lm.finals_of_logs(tmp_path, rates)
+    rows = cells(masked_lm.markdown_table(points, finals))[1:]
+    assert [row[1:] for row in rows] == [
+        ["0.001", "7.500", "25.00", "500", "70.1", "1000"],
+        [
+            "0.002",
+            "6.000 (6.000, 6.000)",
+            "40.75 (40.50, 41.00)",
+            "375",
+            "72.5 (72.0, 73.0)",
+            "1000",
+        ],
+        ["0.002", "7.000", "30.00", "not reached", "71.0", "1000"],
+    ]
+    for kind, own in (
+        (masked_lm.Point, points),
+        (masked_lm.Final, finals),
+        (masked_lm.Rate, rates),
+    ):
+        masked_lm.write(own, tmp_path / "rows.csv")
+        assert masked_lm.read(kind, tmp_path / "rows.csv") == own
+
+
+def test_heads_in_the_bins_of_the_paper(tmp_path):
+    folder = tmp_path / "sum-1.attention"
+    folder.mkdir()
+    rows = [["entropy", 0, 1.0, 1.0], ["entropy", 0, 2.0, 2.0], ["entropy", 1, 5.0, 4.0]]
+    with open(folder / "attention.csv", "w", newline="") as file:
+        csv.writer(file).writerows([["measure", "layer", "median", "mean"], *rows])
+    assert [row[1:] for row in cells("\n".join(attention_bins.table(tmp_path, "entropy")))[1:]] == [
+        ["lower half", "50", "50", "0", "1.500"],
+        ["upper half", "0", "0", "100", "4.000"],
+    ]
