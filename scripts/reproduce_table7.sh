@@ -5,7 +5,8 @@
 #   scripts/reproduce_table7.sh --row ROW [--model M] [options] [-- options of the training script]
 #
 #   --row ROW         de-6-6, de-12-12, de-18-18, fr-6-6 or fr-60-12
-#   --model M         realformer (on ADMIN; default), admin, pre-ln or post-ln
+#   --model M         realformer (on ADMIN; default), admin, pre-ln or post-ln, or realformer-none: as
+#                     realformer in all but the scores
 #   --out DIR         checkpoints, translation, scores and MODEL_CARD.md
 #                     (default: data/table7/ROW-MODEL in the project)
 #   --corpus NAME     wmt14 (default), or debian to try the way with 133,000 real pairs (fr only)

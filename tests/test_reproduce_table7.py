@@ -21,6 +21,7 @@ def plan(*options):
         ("fr-6-6", "admin", 10, 5, 0.8, "7e-4"),
         ("de-18-18", "pre-ln", 10, 4, 0.6, "1e-3"),
         ("de-6-6", "realformer", 25, 4, 0.6, "5e-4"),
+        ("fr-6-6", "realformer-none", 25, 5, 0.8, "1.2e-3"),
     ],
 )
 def test_the_plan_has_the_figures_of_the_papers(row, model, average, beam, lenpen, rate, tmp_path):

@@ -59,6 +59,7 @@ DECAY_RATES = {"en_fr": ("1.2e-3", "50"), "en_de": ("5e-4", "50")}
         ("pre-ln", "none", "none", BASELINE_RATES, INVERSE),
         ("admin", "none", "admin", BASELINE_RATES, INVERSE),
         ("realformer", "mean", "admin", DECAY_RATES, DECAY),
+        ("realformer-none", "none", "admin", DECAY_RATES, DECAY),
     ],
 )
 def test_models_have_the_papers_figures(pair, row, model, residual, scaling, rates, schedule):

@@ -17,7 +17,8 @@ training_help() {
 
 Options
 
-  --model M              realformer (on ADMIN; default), admin, pre-ln or post-ln
+  --model M              realformer (on ADMIN; default), admin, pre-ln or post-ln of Table 7, or
+                         realformer-none: as realformer in all but the scores
   --data DIR             what fairseq-preprocess wrote
   --save-dir DIR         checkpoints, train.log, tensorboard/
   --gpus N               on this machine (default: all); 0 tries it on the CPU
