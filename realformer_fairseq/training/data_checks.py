@@ -117,7 +117,7 @@ def check_names(cfg: Any, labels: Dictionary, path: str) -> None:
     there = sum(not name.startswith("madeupword") for name in names)
     if there < cfg.task.num_classes:
         warn_once(f"--num-classes {cfg.task.num_classes}: {path} has {there} labels")
-    asked = [name for name in REPORTS if getattr(cfg.criterion, name)]
+    asked = [name for name in REPORTS if getattr(cfg.criterion, name, False)]  # not in 0.12.2
     others = [name for name in names if not name.lstrip("-").isdigit()]
     if asked and (others or len(names) < cfg.task.num_classes):
         found = f"'{others[0]}' is none" if others else f"there are {len(names)}"
