@@ -152,10 +152,14 @@ def test_deepnorm_of_an_encoder_alone():
         assert weight.std().item() == pytest.approx(gain / 256**0.5, rel=0.02)
 
 
-def test_layers_to_keep_of_a_deeper_checkpoint():
-    deep = build(residual_attention="sum").eval()
+@pytest.mark.parametrize("stack", ["encoder", "decoder"])
+def test_layers_to_keep_of_a_deeper_checkpoint(stack):
+    """In the first RoBERTas, such as the published ``roberta.base``, the stack was a decoder."""
+    deep = build(residual_attention="sum", seed=2).eval()
     shallow = build(residual_attention="sum", encoder_layers_to_keep="0,2").eval()
-    shallow.load_state_dict(deep.state_dict())
+    shallow.load_state_dict(
+        {name.replace("encoder", stack, 1): x for name, x in deep.state_dict().items()}
+    )
     del deep.encoder.sentence_encoder.layers[1]
     assert_close(shallow(batch())[0], deep(batch())[0])
 

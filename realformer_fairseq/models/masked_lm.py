@@ -5,6 +5,7 @@ on BERT: Post-LN, learned positions, layer norm on the embeddings. It is for the
 ``masked_lm``, ``sentence_prediction`` and ``sentence_ranking``.
 """
 
+import re
 from typing import Dict, Optional
 
 from fairseq.models import register_model, register_model_architecture
@@ -152,6 +153,11 @@ class RealFormerMaskedLM(ModelOfStacks, RobertaModel):
         if OmegaConf.is_config(args):
             OmegaConf.set_struct(args, True)
         return model
+
+    def without_pruned_layers(self, state_dict: Dict[str, Tensor]) -> Dict[str, Tensor]:
+        """As of any model; the first RoBERTas, such as ``roberta.base``, had a decoder."""
+        renamed = {re.sub(r"^decoder\b", "encoder", name): x for name, x in state_dict.items()}
+        return super().without_pruned_layers(renamed)
 
     @classmethod
     def from_pretrained(
