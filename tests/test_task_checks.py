@@ -206,9 +206,16 @@ def test_a_task_has_models_and_criterions(task, criterion, arch, words):
         check_fit(task, criterion, arch)
 
 
-@pytest.mark.parametrize("task", ["masked_lm", "a task of the user's"])
-def test_others_than_those_of_fairseq_may_fit(task):
-    check_fit(task, "a criterion of the user's", "roberta")
+@pytest.mark.parametrize(
+    "task, criterion, arch",
+    [
+        ("masked_lm", "a criterion of the user's", "roberta"),
+        ("a task of the user's", "a criterion of the user's", "roberta"),
+        ("translation", "label_smoothed_cross_entropy_with_alignment", "realformer_tiny"),
+    ],
+)
+def test_what_fits_is_not_refused(task, criterion, arch):
+    check_fit(task, criterion, arch)
 
 
 def test_another_criterion_is_refused_before_fairseq_looks_for_its_options(data, tmp_path, capsys):

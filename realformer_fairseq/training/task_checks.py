@@ -26,9 +26,10 @@ OF_TEXT = """
     cross_entropy label_smoothed_cross_entropy label_smoothed_cross_entropy_with_rdrop
     adaptive_loss composite_loss
 """.split()
+ALIGNED = "label_smoothed_cross_entropy_with_alignment"
 MASKED_LM = (FairseqEncoderModel, "realformer_masked_lm")
 FITS = {
-    "translation": Fit(FairseqEncoderDecoderModel, "realformer", OF_TEXT),
+    "translation": Fit(FairseqEncoderDecoderModel, "realformer", (*OF_TEXT, ALIGNED)),
     "language_modeling": Fit(FairseqLanguageModel, "realformer_lm", OF_TEXT),
     "masked_lm": Fit(*MASKED_LM, ("masked_lm", "masked_lm_with_accuracy")),
     "sentence_prediction": Fit(*MASKED_LM, ("sentence_prediction",)),
