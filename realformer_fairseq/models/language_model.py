@@ -43,6 +43,7 @@ class RealFormerLanguageModel(ModelOfStacks, TransformerLanguageModel):
     """A language model with residual scores. Parameters have the names of fairseq's."""
 
     stacks: Dict[str, str] = {"decoder": "decoder"}
+    plain: str = "transformer_lm"
 
     @classmethod
     def hub_models(cls):

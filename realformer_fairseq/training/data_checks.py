@@ -8,10 +8,11 @@ from fairseq import utils
 from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import MMapIndexedDataset, infer_dataset_impl
 
+from realformer_checkpoints.reading import SENTENCE_TASKS
 from realformer_runtime.command_line import UserError, flag
 
 from .binary_files import Part, check_format, check_parts, check_sizes, load_dictionary
-from .task_checks import REPORTS, SENTENCE_TASKS
+from .task_checks import REPORTS
 from .validation_checks import warn_once
 
 

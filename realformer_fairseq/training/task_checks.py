@@ -11,6 +11,7 @@ from fairseq.models import (
     FairseqLanguageModel,
 )
 
+from realformer_checkpoints.reading import SENTENCE_TASKS
 from realformer_runtime.command_line import UserError, flag
 
 
@@ -35,7 +36,6 @@ FITS = {
     "sentence_prediction": Fit(*MASKED_LM, ("sentence_prediction",)),
     "sentence_ranking": Fit(*MASKED_LM, ("sentence_ranking",)),
 }
-SENTENCE_TASKS = ("sentence_prediction", "sentence_ranking")
 # What validation computes on request: the option, and its metrics.
 REPORTS = {
     "report_mcc": ("mcc",),
