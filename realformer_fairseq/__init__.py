@@ -14,9 +14,9 @@ check_versions()
 from realformer_checkpoints.safe_types import allow_fairseq_checkpoints
 
 from . import fairseq_patches
+from .harmless_options import run_no_options
 from .inference.fairseq_tokenizer import RealFormerMosesTokenizer
 from .inference.wordpiece import WordPiece
-from .literal_options import read_options_as_literals
 from .models.language_model import RealFormerLanguageModel
 from .models.masked_lm import RealFormerMaskedLM
 from .models.model import RealFormerModel
@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 allow_fairseq_checkpoints()
-read_options_as_literals()
+run_no_options()
 provide_removed_names()
 fairseq_patches.install()
 find_moved_modules()

@@ -101,6 +101,7 @@ def test_models_concerned(name, ours):
         ("transformer", "encoder_xformers_att_config", {}),
         ("transformer_lm", "character_filters", dict(character_embeddings=True)),
         ("realformer_tiny", "adaptive_softmax_cutoff", {}),
+        ("fconv", "encoder_layers", {}),
     ],
 )
 def test_options_of_a_checkpoint_are_not_run(arch, option, further, tmp_path):
@@ -110,7 +111,12 @@ def test_options_of_a_checkpoint_are_not_run(arch, option, further, tmp_path):
     with pytest.raises(UserError, match="open.*accepted are|open.*comma-separated"):
         ARCH_MODEL_REGISTRY[arch].build_model(args, TASK)
     assert not list(tmp_path.iterdir())
-    assert (utils.eval_str_list("10,20", int), utils.eval_bool("True")) == ([10, 20], True)
+    found = (
+        utils.eval_str_list("10,20", int),
+        utils.eval_bool("True"),
+        utils.eval_str_list("[3] * 2"),
+    )
+    assert found == ([10, 20], True, [3.0, 3.0])
 
 
 def test_wrapped_models_and_those_that_build_on_ours_are_concerned():
