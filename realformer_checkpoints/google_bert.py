@@ -55,7 +55,7 @@ def read_config(path: str) -> Dict[str, Any]:
             refuse(f"{name} {value!r} is not a whole number from 1 to 999999")
         if name in PROBABILITIES and (type(value) not in (int, float) or not 0 <= value < 1):
             refuse(f"{name} {value!r} is not a number from 0 to below 1")
-    if config["hidden_act"] not in ACTIVATIONS:
+    if str(config["hidden_act"]) not in ACTIVATIONS:
         refuse(f"hidden_act {config['hidden_act']!r}: accepted are {', '.join(ACTIVATIONS)}")
     if type(config.get(RUNNING_MEAN, False)) is not bool:
         refuse(f"{RUNNING_MEAN} {config[RUNNING_MEAN]!r}: accepted are true and false")

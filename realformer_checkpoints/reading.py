@@ -20,6 +20,9 @@ from realformer_runtime.command_line import UserError
 
 # In extra_state: the weights of --store-ema, and in float32 those of --ema-fp32.
 EMA, EMA_FLOAT32 = "ema", "ema_fp32_params"
+# Names of tasks whose models do not translate.
+SENTENCE_TASKS = ("sentence_prediction", "sentence_ranking")
+LANGUAGE_MODEL_TASKS = ("masked_lm", "language_modeling", *SENTENCE_TASKS)
 # Key in the state of a model whose omega is folded into other parameters.
 FOLDED = "folded_omega"
 # Of parameters and buffers. torch computes with few others, such as those of 8 bits.

@@ -41,6 +41,8 @@ def new_state(data, arch, *options, seed=1):
     side = "encoder" if TASKS[arch] == "masked_lm" else "decoder"
     sizes = {"layers": 3, "embed-dim": 16, "ffn-embed-dim": 24, "attention-heads": 2}
     given = [word for name, size in sizes.items() for word in (f"--{side}-{name}", size)]
+    if side == "encoder":
+        given += ["--criterion", "masked_lm"]
     if side == "decoder":
         given += ["--share-decoder-input-output-embed", "--decoder-input-dim", 16]
         given += ["--decoder-output-dim", 16]

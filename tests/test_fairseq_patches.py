@@ -5,15 +5,17 @@ import os
 import pytest
 import torch
 from conftest import PROJECT, TRAINING, run
-from fairseq import checkpoint_utils
+from fairseq import checkpoint_utils, utils
+from fairseq.models import ARCH_MODEL_REGISTRY
 from fairseq.trainer import Trainer
 from fairseq_mains import make_trainer
-from models import build
+from models import TASK, arguments, build
 
 from realformer_fairseq import RealFormerModel, fairseq_patches
 from realformer_fairseq.fairseq_patches import PATCHES, is_ours
 from realformer_fairseq.training.affected_models import is_one_of_ours, is_trained_by_us
 from realformer_fairseq.training.trainer import RealFormerTrainer
+from realformer_runtime.command_line import UserError
 
 # A second --user-dir, which says what fairseq-train does to a trainer and with which functions.
 WITNESS = """
@@ -90,6 +92,27 @@ def test_what_others_wrap_around_ours_stays(monkeypatch):
 )
 def test_models_concerned(name, ours):
     assert is_trained_by_us(name) is ours
+
+
+@pytest.mark.parametrize(
+    "arch, option, further",
+    [
+        ("transformer", "adaptive_softmax_cutoff", {}),
+        ("transformer", "encoder_xformers_att_config", {}),
+        ("transformer_lm", "character_filters", dict(character_embeddings=True)),
+        ("realformer_tiny", "adaptive_softmax_cutoff", {}),
+        ("fconv", "encoder_layers", {}),
+    ],
+)
+def test_options_of_a_checkpoint_are_not_run(arch, option, further, tmp_path):
+    """fairseq evaluates them while it builds the model."""
+    code = f"open('{tmp_path}/marker', 'w').close()"
+    args = arguments(arch, **{option: code}, decoder_layers_to_keep=None, **further)
+    with pytest.raises(UserError, match="open.*accepted are|open.*comma-separated"):
+        ARCH_MODEL_REGISTRY[arch].build_model(args, TASK)
+    assert not list(tmp_path.iterdir())
+    assert utils.eval_str_list("10,20", int) == [10, 20] and utils.eval_bool("True")
+    assert utils.eval_str_list("[3] * 2") == [3.0, 3.0]
 
 
 def test_wrapped_models_and_those_that_build_on_ours_are_concerned():

@@ -238,6 +238,15 @@ def test_inputs_are_joined_as_the_model_has_learnt_it(model, between, request, s
     assert facts["train"]["shortened"] == sum(3 * n + 1 + 2 > room + 1 for n in range(4))
 
 
+def test_a_data_bin_of_something_else_is_left_alone(bert, sts_b, tmp_path):
+    other = tmp_path / "data-bin/train.bin"
+    other.parent.mkdir()
+    other.touch()
+    with pytest.raises(UserError, match="--output .*data-bin is of something else"):
+        prepare("STS-B", {"data": str(sts_b)}, read_pretrained(str(bert)), str, tmp_path)
+    assert other.exists()
+
+
 @pytest.mark.parametrize(
     ("further", "updates", "warmup"),
     [

@@ -1,6 +1,7 @@
 """scripts/import_google_bert.sh: Google's released weights compute what they did."""
 
 import json
+import logging
 
 import numpy as np
 import pytest
@@ -26,7 +27,12 @@ def import_release(monkeypatch, release, output, *options, **files):
     words = ["import_google_bert.sh", f"--checkpoint={release / 'bert_model.ckpt'}"]
     words += [f"--{name}={path}" for name, path in {**paths, **files}.items()]
     monkeypatch.setattr("sys.argv", [*words, f"--output={output}", *options])
-    google_import.main()
+    root = logging.getLogger()
+    before = root.level
+    try:
+        google_import.main()
+    finally:
+        root.setLevel(before)  # the command's is for its own process
     return output
 
 
@@ -133,6 +139,7 @@ def without(name):
         (without("hidden_size"), "has no hidden_size"),
         (changed(directionality="bidi"), "no option 'directionality'"),
         (changed(hidden_act="swish"), "hidden_act 'swish': accepted are gelu"),
+        (changed(hidden_act=["gelu"]), r"hidden_act \['gelu'\]: accepted are gelu"),
         (changed(num_attention_heads=5), "does not divide hidden_size"),
         (changed(num_hidden_layers=0), "num_hidden_layers 0"),
         (changed(hidden_dropout_prob=True), "hidden_dropout_prob True"),

@@ -1,6 +1,7 @@
 """``realformer_lm`` against fairseq's ``transformer_lm``, and what language models are used for."""
 
 import argparse
+import copy
 import math
 
 import pytest
@@ -195,10 +196,14 @@ def test_options_that_a_checkpoint_lacks_are_filled_in(kind):
 
 
 def test_yaml():
-    """A list may be a list or text; a misspelt option of the model is named."""
+    """A list may be a list or text; the task has its own options; a misspelt one is named."""
     given = {"_name": "realformer_lm_tiny", "tokens_per_sample": 9, **ADAPTIVE}
     given["adaptive_input_cutoff"] = [10, 20]
     assert build_model(OmegaConf.create(given), TASK).max_positions() == 9
+    task, of_model = copy.copy(TASK), {**given}
+    task.args = argparse.Namespace(tokens_per_sample=7, max_target_positions=None)
+    del of_model["tokens_per_sample"]
+    assert build_model(OmegaConf.create(of_model), task).max_positions() == 7
     with pytest.raises(UserError, match="model.decoder_layer: .*is model.decoder_layers meant"):
         build_model(OmegaConf.create({**given, "decoder_layer": 3}), TASK)
 

@@ -190,6 +190,24 @@ def test_a_classifier_starts_from_a_masked_language_model(
     assert len(new) == 4 and all(name.startswith(HEAD) for name in new)
 
 
+def test_a_head_of_another_size_is_new_in_a_fine_tuning(pretrained, data, tmp_path):
+    """As in fairseq: RTE's two classes may start from a classifier of MNLI's three."""
+    state = torch.load(pretrained[OURS][0] / LAST, weights_only=False)
+    sizes = {"dense.weight": (16, 16), "dense.bias": (16,)}
+    sizes |= {"out_proj.weight": (3, 16), "out_proj.bias": (3,)}
+    state["model"] |= {f"{HEAD}.{name}": torch.ones(size) for name, size in sizes.items()}
+    torch.save(state, tmp_path / LAST)
+    line = command_line(data, "sentence_prediction")
+    trainer = make_trainer(*line, *ADMIN, "--save-dir", tmp_path)
+    assert f"{HEAD}.out_proj.weight has shape [3, 16]" in refusal(trainer, tmp_path / LAST)
+    trainer.load_checkpoint(str(tmp_path / LAST), reset_optimizer=True)
+    trainer._save_dir_lock.close()
+    found = trainer.model.state_dict()
+    assert found[f"{HEAD}.out_proj.weight"].shape == (2, 16)
+    name = "encoder.lm_head.dense.weight"
+    assert torch.equal(found[name], state["model"][name])
+
+
 @pytest.mark.parametrize(
     "task, unused", [("masked_lm", set()), ("sentence_prediction", {"encoder.lm_head"})]
 )

@@ -1,15 +1,17 @@
 """Trainings of masked language models that cannot work: one line that says why, at the start."""
 
 import argparse
+import copy
 import shutil
 
 import pytest
 from fairseq_mains import configuration, train
+from omegaconf import open_dict
 from sentence_data import command_line, make_data
 
 from realformer_fairseq.training import validation_checks
 from realformer_fairseq.training.option_checks import check_settings
-from realformer_fairseq.training.task_checks import check_fit
+from realformer_fairseq.training.task_checks import REPORTS, check_fit
 from realformer_runtime.command_line import UserError
 
 SENTENCE, RANKING, TEXT = "sentence_prediction", "sentence_ranking", "language_modeling"
@@ -70,6 +72,18 @@ def check(options_of, monkeypatch):
 )
 def test_what_can_work_is_not_refused(check, task, changes):
     assert check(task, changes, maximize_best_checkpoint_metric="metric" in changes) is None
+
+
+@pytest.mark.parametrize(
+    "task, group, names",
+    [("masked_lm", "task", ["d2v2_multi"]), (SENTENCE, "criterion", REPORTS)],
+)
+def test_fairseq_0_12_2_lacks_options(options_of, task, group, names):
+    cfg = copy.deepcopy(options_of[task])
+    with open_dict(cfg):
+        for name in names:
+            cfg[group].pop(name, None)
+    check_settings(cfg)
 
 
 @pytest.mark.parametrize(
@@ -192,9 +206,16 @@ def test_a_task_has_models_and_criterions(task, criterion, arch, words):
         check_fit(task, criterion, arch)
 
 
-@pytest.mark.parametrize("task", ["masked_lm", "a task of the user's"])
-def test_others_than_those_of_fairseq_may_fit(task):
-    check_fit(task, "a criterion of the user's", "roberta")
+@pytest.mark.parametrize(
+    "task, criterion, arch",
+    [
+        ("masked_lm", "a criterion of the user's", "roberta"),
+        ("a task of the user's", "a criterion of the user's", "roberta"),
+        ("translation", "label_smoothed_cross_entropy_with_alignment", "realformer_tiny"),
+    ],
+)
+def test_what_fits_is_not_refused(task, criterion, arch):
+    check_fit(task, criterion, arch)
 
 
 def test_another_criterion_is_refused_before_fairseq_looks_for_its_options(data, tmp_path, capsys):

@@ -11,8 +11,9 @@ import numpy
 
 from realformer_runtime.command_line import UserError
 
+from ..reading import SENTENCE_TASKS
 from ..training_log import Curve, log_lines, read_curves, read_gpus, read_speeds
-from .kinds import CLASSIFIERS, KINDS, Kind
+from .kinds import KINDS, Kind
 from .markdown import NOT_RECORDED, code_span, escape_markdown, listed, number, table
 
 MOST_BITS = 100  # of a loss that has a perplexity
@@ -124,7 +125,7 @@ def log_facts(path: str, task: str) -> Dict[str, str]:
     return {
         "speed": f"{median(speeds):,.0f}" if speeds else NOT_RECORDED,
         "gpus": listed(f"{count} x {name}" for name, count in names.items()),
-        "validation": (task not in CLASSIFIERS and best_and_last(curves)) or NOT_RECORDED,
+        "validation": (task not in SENTENCE_TASKS and best_and_last(curves)) or NOT_RECORDED,
         **validation_as_evaluation(lines, curves, task),
     }
 

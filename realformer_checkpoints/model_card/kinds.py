@@ -2,6 +2,8 @@
 
 from typing import Dict, NamedTuple, Tuple
 
+from ..reading import SENTENCE_TASKS
+
 TRANSLATE = """\
 With realformer_fairseq, text in, text out:
 
@@ -73,7 +75,6 @@ CLASSIFIER = ROBERTA._replace(
     folder="input0",
     usage=LOAD % 'print(model.predict({head}, model.encode("A sentence.")))',
 )
-CLASSIFIERS = ("sentence_prediction", "sentence_ranking")  # tasks
 TRANSLATION = Kind(
     what="Machine translation",
     tag="translation",
@@ -87,7 +88,7 @@ KINDS: Dict[str, Kind] = {
         tag="fill-mask",
         usage=LOAD % 'print(model.fill_mask("A <mask> sentence."))',
     ),
-    **dict.fromkeys(CLASSIFIERS, CLASSIFIER),
+    **dict.fromkeys(SENTENCE_TASKS, CLASSIFIER),
     "language_modeling": Kind(
         what="Language model",
         tag="text-generation",

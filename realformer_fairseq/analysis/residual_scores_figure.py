@@ -97,7 +97,7 @@ def draw_arrow(figure, below, above, map_height: float) -> None:
 def main() -> None:
     parser = ArgumentParser(__doc__, prog=PROGRAM)
     add = parser.add_argument
-    add("--checkpoint", required=True, metavar="FILE", help="a realformer with residual scores")
+    add("--checkpoint", required=True, metavar="FILE", help="a model with residual scores")
     add("--data", required=True, metavar="DIR", help="what fairseq-preprocess wrote")
     add("--output", required=True, metavar="FILE", help="PNG file")
     add("--gen-subset", default="test", metavar="NAME", help="split of --data")

@@ -4,8 +4,6 @@ import argparse
 from typing import Any, Dict, List, Type
 
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
-from fairseq.models.roberta import RobertaModel
-from fairseq.models.transformer_lm import TransformerLanguageModel
 
 from realformer_checkpoints.incomplete_states import load_with_options
 from realformer_checkpoints.reading import (
@@ -80,7 +78,7 @@ def fold_state(state: Dict[str, Any]) -> List[str]:
     args.sublayer_scaling = "none"
     state[FOLDED] = True
     state.pop("last_optimizer_state", None)
-    plain, lacks = fairseqs(model), options_that_fairseq_lacks(args)
+    plain, lacks = model.plain, options_that_fairseq_lacks(args)
     about = remarks(before, args)
     if args.residual_attention == "none" and lacks:
         about.append(f"the model stays ours: fairseq's {plain} has no {lacks}")
@@ -111,13 +109,6 @@ def remarks(before: argparse.Namespace, after: argparse.Namespace) -> List[str]:
     if learned_positions(after) != learned_positions(before):
         found.append("positions are a learned table now, of the sinusoids times the first omega")
     return found
-
-
-def fairseqs(model: Type[ModelOfStacks]) -> str:
-    """The name of fairseq's model that ours is without residual scores."""
-    if issubclass(model, RobertaModel):
-        return "roberta"
-    return "transformer_lm" if issubclass(model, TransformerLanguageModel) else "transformer"
 
 
 def options_that_fairseq_lacks(args: argparse.Namespace) -> str:

@@ -94,11 +94,12 @@ def prepare(
         before = json.loads((folder / FACTS).read_text("utf-8"))
         check_settings(output, before["settings"], settings)
         return before["files"]
+    if os.path.lexists(folder):
+        raise UserError(f"--output {output}: its data-bin is of something else: choose another")
     task, data = TASKS[name], settings["data"]
     splits = {own: (file, read_split(name, data, file)) for own, file in split_names(task)}
     temporary = folder.with_name(f"{folder.name}.tmp")
-    for old in (temporary, folder):
-        shutil.rmtree(old, ignore_errors=True)
+    shutil.rmtree(temporary, ignore_errors=True)
     write_dictionaries(task, pretrained, temporary)
     files = {
         file: write_split(task, split, own, pretrained, encode, temporary)

@@ -5,14 +5,12 @@ import sys
 from typing import Any, Dict, Optional
 
 from realformer_checkpoints.incomplete_states import load_with_options
-from realformer_checkpoints.reading import stored_option, stored_task
+from realformer_checkpoints.reading import LANGUAGE_MODEL_TASKS, stored_option, stored_task
 from realformer_runtime.command_line import UserError, flag, printable
 from realformer_runtime.text.languages import language_code
 
 from ..models.hub_interface import check_file
 
-# Tasks.
-LANGUAGE_MODELS = ("masked_lm", "language_modeling", "sentence_prediction", "sentence_ranking")
 SIDES = ("source_lang", "target_lang")
 
 
@@ -54,7 +52,7 @@ def set_languages(args, program: str) -> None:
 def check_translates(path: str, state: Dict[str, Any]) -> None:
     """Refuse a checkpoint of a language model, by the name of its task."""
     task = stored_task(state)
-    if task in LANGUAGE_MODELS:
+    if task in LANGUAGE_MODEL_TASKS:
         names = [stored_option(state, "model", name) for name in ("_name", "arch")]
         model = printable(str(next(filter(None, names), "model")))
         raise UserError(

@@ -43,6 +43,7 @@ class RealFormerLanguageModel(ModelOfStacks, TransformerLanguageModel):
     """A language model with residual scores. Parameters have the names of fairseq's."""
 
     stacks: Dict[str, str] = {"decoder": "decoder"}
+    plain: str = "transformer_lm"
 
     @classmethod
     def hub_models(cls):
@@ -72,9 +73,7 @@ class RealFormerLanguageModel(ModelOfStacks, TransformerLanguageModel):
             check_names(sorted(set(args) - TAKEN_FROM_THE_TASK), cls.add_args, realformer_lm)
             OmegaConf.set_struct(args, False)
         realformer_lm(args)
-        if getattr(args, "max_target_positions", None) is None:
-            positions = getattr(args, "tokens_per_sample", DEFAULT_MAX_TARGET_POSITIONS)
-            args.max_target_positions = positions
+        args.max_target_positions = longest_input(args, task)
         kept = take_layers_to_keep(args, cls)
         cfg = LanguageModelConfig.from_namespace(args)
         cfg.check()
@@ -105,6 +104,19 @@ class RealFormerLanguageModel(ModelOfStacks, TransformerLanguageModel):
         paths = [str(path) for path in (model_name_or_path, checkpoint_file, data_name_or_path)]
         check_files(*paths, dictionary=DICTIONARY, **kwargs)
         return without_ids(super().from_pretrained(*paths, **kwargs))
+
+
+def longest_input(args, task) -> int:
+    """The number of positions: the model's own or, as in fairseq, that of the task's samples.
+
+    Args:
+        args: of the model, with the task's from a command line, without them from a YAML file
+    """
+    for group in (args, getattr(task, "args", None)):
+        for name in ("max_target_positions", "tokens_per_sample"):
+            if getattr(group, name, None) is not None:
+                return getattr(group, name)
+    return DEFAULT_MAX_TARGET_POSITIONS
 
 
 def set_options(args, architecture: Callable) -> None:

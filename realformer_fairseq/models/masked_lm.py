@@ -5,18 +5,18 @@ on BERT: Post-LN, learned positions, layer norm on the embeddings. It is for the
 ``masked_lm``, ``sentence_prediction`` and ``sentence_ranking``.
 """
 
+import re
 from typing import Dict, Optional
 
 from fairseq.models import register_model, register_model_architecture
 from fairseq.models.roberta import RobertaEncoder, RobertaModel
-from fairseq.models.roberta.model import base_architecture
 from fairseq.modules.transformer_sentence_encoder import init_bert_params
 from omegaconf import OmegaConf
 from torch import Tensor, nn
 
 from ..modules.sublayer_scaling import initialize_deepnorm
-from .architectures import set_defaults
-from .config import MaskedLMConfig, RefusedOption, own_options
+from .bert_architectures import BERT_ARCHITECTURES, realformer_masked_lm
+from .config import MaskedLMConfig, RefusedOption
 from .encoder import RealFormerEncoder
 from .masked_lm_hub import MaskedLMHub, load_hub
 from .parser import add_own_arguments, check_names
@@ -110,6 +110,7 @@ class RealFormerMaskedLM(ModelOfStacks, RobertaModel):
     """BERT with residual scores. Parameters have the names of fairseq's RoBERTa."""
 
     stacks: Dict[str, str] = {"encoder": "encoder.sentence_encoder"}
+    plain: str = "roberta"
 
     @classmethod
     def hub_models(cls):
@@ -153,6 +154,11 @@ class RealFormerMaskedLM(ModelOfStacks, RobertaModel):
             OmegaConf.set_struct(args, True)
         return model
 
+    def without_pruned_layers(self, state_dict: Dict[str, Tensor]) -> Dict[str, Tensor]:
+        """As of any model; the first RoBERTas, such as ``roberta.base``, had a decoder."""
+        renamed = {re.sub(r"^decoder\b", "encoder", name): x for name, x in state_dict.items()}
+        return super().without_pruned_layers(renamed)
+
     @classmethod
     def from_pretrained(
         cls,
@@ -166,74 +172,5 @@ class RealFormerMaskedLM(ModelOfStacks, RobertaModel):
         return load_hub(*map(str, paths), **kwargs)
 
 
-@register_model_architecture(NAME, NAME)
-def realformer_masked_lm(args):
-    """fairseq's ``roberta`` (BERT-Base's sizes) with the sum of scores, as in the paper."""
-    options = {own.name: own.default for own in own_options(MaskedLMConfig)}
-    set_defaults(args, **{**options, "residual_attention": "sum"})
-    set_defaults(args, checkpoint_activations=False, offload_activations=False)
-    base_architecture(args)
-
-
-def realformer_bert_small(args):
-    """BERT-Small of Google's RealFormer README: 4 layers of d 512, 8 heads."""
-    set_defaults(
-        args,
-        encoder_layers=4,
-        encoder_embed_dim=512,
-        encoder_ffn_embed_dim=2048,
-        encoder_attention_heads=8,
-    )
-    realformer_bert_base(args)
-
-
-def realformer_bert_base(args):
-    """BERT-Base: 12 layers of d 768, 12 heads; gelu by its tanh formula, as in BERT's code."""
-    set_defaults(args, activation_fn="gelu_accurate")
-    realformer_masked_lm(args)
-
-
-def realformer_bert_large(args):
-    """BERT-Large: 24 layers of d 1024, 16 heads."""
-    set_defaults(
-        args,
-        encoder_layers=24,
-        encoder_embed_dim=1024,
-        encoder_ffn_embed_dim=4096,
-        encoder_attention_heads=16,
-    )
-    realformer_bert_base(args)
-
-
-def realformer_bert_xlarge(args):
-    """BERT-xLarge: 36 layers of d 1536, 24 heads, and the mean of scores, as in the paper."""
-    set_defaults(
-        args,
-        encoder_layers=36,
-        encoder_embed_dim=1536,
-        encoder_ffn_embed_dim=6144,
-        encoder_attention_heads=24,
-        residual_attention="mean",
-    )
-    realformer_bert_base(args)
-
-
-def realformer_bert_tiny(args):
-    """For experiments on a CPU: 12 layers of d 64, 4 heads. Our own choice."""
-    set_defaults(
-        args,
-        encoder_embed_dim=64,
-        encoder_ffn_embed_dim=256,
-        encoder_attention_heads=4,
-    )
-    realformer_bert_base(args)
-
-
-for architecture in (
-    realformer_bert_small,
-    realformer_bert_base,
-    realformer_bert_large,
-    realformer_bert_xlarge,
-    realformer_bert_tiny,
-):
+for architecture in BERT_ARCHITECTURES:
     register_model_architecture(NAME, architecture.__name__)(architecture)

@@ -17,6 +17,8 @@ class ModelOfStacks:
 
     # Path of each stack in the model, by the side that its options are named after.
     stacks: Dict[str, str] = {"encoder": "encoder", "decoder": "decoder"}
+    # The name of fairseq's model that it is without residual scores and omega.
+    plain: str = "transformer"
 
     layers_to_keep: Dict[str, Optional[str]] = {}
 

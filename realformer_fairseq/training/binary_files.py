@@ -1,7 +1,7 @@
 """Dictionaries and binary files of fairseq that are missing or damaged."""
 
-import glob
 import os
+from pathlib import Path
 from typing import Any, Dict, NamedTuple
 
 import numpy as np
@@ -24,7 +24,7 @@ def load_dictionary(folder: str, name: str, needed_by: str) -> Dictionary:
     """A dictionary; a UserError says what needs it if it is not there or damaged."""
     path = os.path.join(folder, name)
     if not os.path.exists(path):
-        there = ", ".join(sorted(glob.glob("dict.*txt", root_dir=folder))) or "none"
+        there = ", ".join(sorted(file.name for file in Path(folder).glob("dict.*txt"))) or "none"
         raise UserError(f"{needed_by}: no {name} in {folder} (there: {there})")
     try:
         return Dictionary.load(path)

@@ -141,10 +141,18 @@ def optimizer_class(cfg: Any) -> str:
     return OPTIMIZER_REGISTRY[cfg.optimizer._name].__name__
 
 
-def differing_names(stored: Dict[str, Tensor], model: nn.Module) -> List[str]:
-    """Parameters that only the checkpoint or the model has, as phrases; omega may be missing."""
+def upgraded(stored: Dict[str, Tensor], model: nn.Module) -> Dict[str, Tensor]:
+    """A checkpoint's parameters as the model will load them.
+
+    They have today's names. A classification head of another size is the model's own.
+    """
     stored = dict(stored)
     model.upgrade_state_dict(stored)
+    return stored
+
+
+def differing_names(stored: Dict[str, Tensor], model: nn.Module) -> List[str]:
+    """Parameters that only the checkpoint or the model has, as phrases; omega may be missing."""
     own = model.state_dict()
     missing = [name for name in own if name not in stored and last_part(name) not in OPTIONAL]
     surplus = [name for name in stored if name not in own and last_part(name) not in DROPPED]

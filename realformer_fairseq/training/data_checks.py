@@ -8,10 +8,11 @@ from fairseq import utils
 from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import MMapIndexedDataset, infer_dataset_impl
 
+from realformer_checkpoints.reading import SENTENCE_TASKS
 from realformer_runtime.command_line import UserError, flag
 
 from .binary_files import Part, check_format, check_parts, check_sizes, load_dictionary
-from .task_checks import REPORTS, SENTENCE_TASKS
+from .task_checks import REPORTS
 from .validation_checks import warn_once
 
 
@@ -117,7 +118,7 @@ def check_names(cfg: Any, labels: Dictionary, path: str) -> None:
     there = sum(not name.startswith("madeupword") for name in names)
     if there < cfg.task.num_classes:
         warn_once(f"--num-classes {cfg.task.num_classes}: {path} has {there} labels")
-    asked = [name for name in REPORTS if getattr(cfg.criterion, name)]
+    asked = [name for name in REPORTS if getattr(cfg.criterion, name, False)]  # not in 0.12.2
     others = [name for name in names if not name.lstrip("-").isdigit()]
     if asked and (others or len(names) < cfg.task.num_classes):
         found = f"'{others[0]}' is none" if others else f"there are {len(names)}"

@@ -32,8 +32,8 @@ class MaskedLmWithAccuracy(MaskedLmLoss):
         loss, sample_size, logged = super().forward(recorded, sample, reduce)
         words, target = recorded.output[0].argmax(dim=-1), sample["target"]
         masked = target.ne(self.padding_idx)
-        if words.shape == target.shape:
-            words = words[masked]
+        if words.numel() == target.numel():  # where no word is masked, all are predicted
+            words = words.view_as(target)[masked]
         logged["n_correct"] = words.eq(target[masked]).sum()
         return loss, sample_size, logged
 

@@ -31,6 +31,7 @@ from .checkpoint_comparison import (
     differing_shapes,
     lacks_omega,
     unloadable_state,
+    upgraded,
 )
 from .resume_choice import choose_checkpoint, updates_of
 from .save_dir_lock import lock_save_dir
@@ -82,9 +83,10 @@ def check_model(path: str, state: Dict[str, Any], trainer: Trainer, fine_tuning:
     if isinstance(model, ModelOfStacks):
         stored = model.without_pruned_layers(stored)
     options = differing_options(state, trainer.cfg.model, model)
-    names = differing_names(stored, model)
+    loaded = upgraded(stored, model)
+    names = differing_names(loaded, model)
     differences = [*options, *names] if names or not fine_tuning else []
-    differences = differences or differing_shapes(stored, model)
+    differences = differences or differing_shapes(loaded if fine_tuning else stored, model)
     if differences:
         raise UserError(
             f"{path} is a checkpoint of another model: {'; '.join(differences)} "

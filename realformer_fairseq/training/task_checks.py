@@ -11,6 +11,7 @@ from fairseq.models import (
     FairseqLanguageModel,
 )
 
+from realformer_checkpoints.reading import SENTENCE_TASKS
 from realformer_runtime.command_line import UserError, flag
 
 
@@ -26,15 +27,15 @@ OF_TEXT = """
     cross_entropy label_smoothed_cross_entropy label_smoothed_cross_entropy_with_rdrop
     adaptive_loss composite_loss
 """.split()
+ALIGNED = "label_smoothed_cross_entropy_with_alignment"
 MASKED_LM = (FairseqEncoderModel, "realformer_masked_lm")
 FITS = {
-    "translation": Fit(FairseqEncoderDecoderModel, "realformer", OF_TEXT),
+    "translation": Fit(FairseqEncoderDecoderModel, "realformer", (*OF_TEXT, ALIGNED)),
     "language_modeling": Fit(FairseqLanguageModel, "realformer_lm", OF_TEXT),
     "masked_lm": Fit(*MASKED_LM, ("masked_lm", "masked_lm_with_accuracy")),
     "sentence_prediction": Fit(*MASKED_LM, ("sentence_prediction",)),
     "sentence_ranking": Fit(*MASKED_LM, ("sentence_ranking",)),
 }
-SENTENCE_TASKS = ("sentence_prediction", "sentence_ranking")
 # What validation computes on request: the option, and its metrics.
 REPORTS = {
     "report_mcc": ("mcc",),
@@ -71,6 +72,8 @@ def check_fit(task: str, criterion: str, arch: str) -> None:
 
 def task_options(cfg: Any, task: str) -> Iterator[Tuple[bool, str]]:
     """Pairs of a condition and the message that it leads to."""
+    # fairseq 0.12.2 lacks this option.
+    yield (getattr(cfg.task, "d2v2_multi", False), "--d2v2-multi is for data2vec models")
     if task == "masked_lm":
         yield from masked_lm(cfg.task)
     if task in SENTENCE_TASKS:
@@ -101,7 +104,6 @@ def masked_lm(options: Any) -> Iterator[Tuple[bool, str]]:
         f"--tokens-per-sample {options.tokens_per_sample}: 2 or more, the first is <s>",
     )
     yield (options.mask_whole_words, "--mask-whole-words does not work in fairseq's masked_lm")
-    yield (options.d2v2_multi, "--d2v2-multi is for data2vec models")
 
 
 def sentences(cfg: Any, task: str) -> Iterator[Tuple[bool, str]]:
@@ -131,7 +133,6 @@ def sentences(cfg: Any, task: str) -> Iterator[Tuple[bool, str]]:
         getattr(cfg.model, "spectral_norm_classification_head", False),
         "--spectral-norm-classification-head: fairseq cannot load what it saves with it",
     )
-    yield (getattr(cfg.task, "d2v2_multi", False), "--d2v2-multi is for data2vec models")
     processes = several.distributed_world_size
     for name in reports:
         yield (

@@ -31,7 +31,7 @@ from .stop_signals import SIGNALS, SignalWatch, save_and_exit, training_is_over
 
 
 class RealFormerTrainer(Trainer):
-    """The trainer of our models and of the Transformer that they are compared with.
+    """The trainer of our models and of those of fairseq that they are compared with.
 
     It takes ADMIN's profile when a training starts, resumes from whole checkpoints with the same
     batches, writes whole checkpoints, and saves when a signal stops it.
