@@ -31,7 +31,7 @@ LABELS = {
 }
 LANGUAGES = {"en": "English", "fr": "French"}
 VALIDATION = re.compile(
-    r"valid on '(\w+)' subset \| loss ([\d.]+) \| .*?accuracy ([\d.]+).* num_updates (\d+)"
+    r"valid on '(\w+)' subset \| loss ([\d.]+) \| .*?accuracy ([\d.]+)(?:.* num_updates (\d+))?"
 )
 
 
@@ -73,11 +73,11 @@ class Rate(NamedTuple):
 
 
 def validations(path: Path, subset: str) -> Iterator[List[float]]:
-    """Loss, accuracy and update of each validation in a log."""
+    """Loss, accuracy and update of each validation in a log; fairseq-validate's has no update."""
     for line in log_lines(path) if path.exists() else ():
         found = VALIDATION.search(line)
         if found and found[1] == subset:
-            yield [float(number) for number in found.groups()[1:]]
+            yield [float(number or 0) for number in found.groups()[1:]]
 
 
 def points_of_logs(folder: Path) -> List[Point]:
