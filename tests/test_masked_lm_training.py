@@ -190,6 +190,17 @@ def test_a_classifier_starts_from_a_masked_language_model(
     assert len(new) == 4 and all(name.startswith(HEAD) for name in new)
 
 
+def test_a_classifier_starts_from_one_with_other_classes(train_into, tmp_path):
+    """Such as RTE from MNLI. But it does not go on with other classes."""
+    train_into(tmp_path, 1, task="sentence_prediction")
+    how = ["--restore-file", tmp_path / LAST, *RESETS, "--num-classes", 4]
+    train_into(tmp_path / "other", 1, *how, task="sentence_prediction")
+    after = torch.load(tmp_path / "other" / LAST, weights_only=True)["model"]
+    assert len(after[f"{HEAD}.out_proj.weight"]) == 4
+    with pytest.raises(SystemExit, match="out_proj.weight has shape .*, .4, 16. now"):
+        train_into(tmp_path, 2, "--num-classes", 4, task="sentence_prediction")
+
+
 @pytest.mark.parametrize(
     "task, unused", [("masked_lm", set()), ("sentence_prediction", {"encoder.lm_head"})]
 )

@@ -142,9 +142,11 @@ def optimizer_class(cfg: Any) -> str:
 
 
 def differing_names(stored: Dict[str, Tensor], model: nn.Module) -> List[str]:
-    """Parameters that only the checkpoint or the model has, as phrases; omega may be missing."""
-    stored = dict(stored)
-    model.upgrade_state_dict(stored)
+    """Parameters that only the checkpoint or the model has, as phrases; omega may be missing.
+
+    Args:
+        stored: upgraded, so that the model's own heads take the place of others
+    """
     own = model.state_dict()
     missing = [name for name in own if name not in stored and last_part(name) not in OPTIONAL]
     surplus = [name for name in stored if name not in own and last_part(name) not in DROPPED]

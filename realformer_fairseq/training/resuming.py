@@ -72,7 +72,7 @@ def check_model(path: str, state: Dict[str, Any], trainer: Trainer, fine_tuning:
     """Refuse a checkpoint of another model: a UserError names the differences.
 
     Args:
-        fine_tuning: options may differ if the parameters fit
+        fine_tuning: options may differ if the parameters fit, and so may classification heads
     """
     model = trainer._model
     reason = option_group(state, "model") is not None and why_no_model_can_be_built(state)
@@ -81,10 +81,12 @@ def check_model(path: str, state: Dict[str, Any], trainer: Trainer, fine_tuning:
     stored = state["model"]
     if isinstance(model, ModelOfStacks):
         stored = model.without_pruned_layers(stored)
-    options = differing_options(state, trainer.cfg.model, model)
-    names = differing_names(stored, model)
+    options, upgraded = differing_options(state, trainer.cfg.model, model), dict(stored)
+    model.upgrade_state_dict(upgraded)
+    names = differing_names(upgraded, model)
     differences = [*options, *names] if names or not fine_tuning else []
-    differences = differences or differing_shapes(stored, model)
+    # Going on needs the same heads: the optimizer has their state.
+    differences = differences or differing_shapes(upgraded if fine_tuning else stored, model)
     if differences:
         raise UserError(
             f"{path} is a checkpoint of another model: {'; '.join(differences)} "
