@@ -88,7 +88,7 @@ def test_what_can_work_is_not_refused(check, task, changes):
         (TEXT, "max_target_positions=8", "--tokens-per-sample 32: the model has --max-target-pos"),
         (TEXT, "ddp_backend=pytorch_ddp", "adaptive_loss cannot be used with --ddp-backend pytor"),
         (TEXT, "past_target=1", "--past-target: these models predict the next word alone"),
-        ("masked_lm", "quant_noise_scalar=1", "--quant-noise-scalar 1: fairseq has none for learned"),
+        ("masked_lm", "quant_noise_scalar=1", "--quant-noise-scalar 1: fairseq has none for"),
         # Labels.
         (SENTENCE, "num_classes=-1", "--task sentence_prediction needs --num-classes"),
         (RANKING, "num_classes=0", "--task sentence_ranking needs --num-classes"),
