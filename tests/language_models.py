@@ -50,6 +50,7 @@ def new_state(data, arch, *options, seed=1):
         given += ["--decoder-normalize-before"]
     given += ["--task", TASKS[arch], "--arch", arch, "--tokens-per-sample", 32]
     given += ["--sample-break-mode", "eos", *COMMON]
+    given += ["--criterion", "masked_lm"] if side == "encoder" else []
     cfg = configuration(data, *given, *options)
     task = tasks.setup_task(cfg.task)
     torch.manual_seed(seed)

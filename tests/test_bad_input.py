@@ -25,7 +25,7 @@ from wmt14_corpus import __main__ as wmt14
 from realformer_checkpoints import averaging, learning_curve, omega_by_depth
 from realformer_checkpoints.model_card import __main__ as model_card
 from realformer_checkpoints.reading import load_checkpoint
-from realformer_fairseq import RealFormerModel
+from realformer_fairseq import RealFormerLanguageModel, RealFormerMaskedLM, RealFormerModel
 from realformer_fairseq.analysis import attention_analysis
 from realformer_fairseq.checkpoints import folding
 from realformer_fairseq.inference import translation
@@ -255,4 +255,10 @@ def test_language_models_do_not_translate(module, tmp_path):
             assert error.startswith(f"{module.PROGRAM}: --checkpoint '{path}': {words}")
         with pytest.raises(UserError, match="does not translate: load it by"):
             RealFormerModel.from_pretrained(str(tmp_path), "lm.pt", str(data))
+        is_masked = language_models.TASKS[arch] == "masked_lm"
+        other = RealFormerLanguageModel if is_masked else RealFormerMaskedLM
+        with pytest.raises(UserError, match="is no (masked )?language model: load it by"):
+            other.from_pretrained(tmp_path, "lm.pt", data)
+        with pytest.raises(UserError, match="lm.pt' is a file: give its folder, then its name"):
+            other.from_pretrained(path)
     assert not (tmp_path / "new").exists()

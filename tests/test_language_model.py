@@ -252,6 +252,8 @@ def test_where_the_norms_are(arch, flags, pre_ln):
         (dict(adaptive_input=True), "--adaptive-input needs --adaptive-input-cutoff"),
         (dict(adaptive_softmax_cutoff="exit(3)"), r"--adaptive-softmax-cutoff exit\(3\): is not a"),
         ({**ADAPTIVE, "adaptive_input_cutoff": "a"}, "--adaptive-input-cutoff a: is not a comma"),
+        ({**ADAPTIVE, "adaptive_input_cutoff": "20,10"}, "--adaptive-input-cutoff 20,10: .* rise"),
+        (dict(adaptive_softmax_cutoff="10,900"), "-softmax-cutoff 10,900: the dictionary has 44 w"),
         ({**CHARACTERS, "character_filters": "exit(3)"}, r"--character-filters exit\(3\): is not"),
         (dict(**SHARED, **ADAPTIVE), "--share-decoder-input-output-embed .* --adaptive-input"),
         (dict(**SHARED, decoder_output_dim=12), "--decoder-output-dim 12: .* --decoder-input-dim"),

@@ -12,13 +12,14 @@ import pytest
 import torch
 from conftest import PROJECT, TRAINING, run
 from fairseq import checkpoint_utils
+from fairseq.data.iterators import BufferedIterator
 from fairseq.tasks.translation import TranslationTask
 from fairseq.trainer import Trainer
 from fairseq_mains import COMMON, configuration, train
 from training_results import assert_same_training, losses
 
 from realformer_fairseq.models.model import RealFormerModel
-from realformer_fairseq.training import admin_profile, stop_signals
+from realformer_fairseq.training import admin_profile, data_loading, stop_signals
 from realformer_fairseq.training.stop_signals import SignalWatch
 from realformer_fairseq.training.trainer import RealFormerTrainer
 
@@ -297,3 +298,20 @@ def test_ctrl_c_ends_in_no_traceback(training, signals_in):
         assert training(*ADMIN)[::2] == (130, None)
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_threads_that_load_data_end_before_the_process():
+    """Else torch aborts the process in one of them: exit code 134 after a training that is done."""
+    batches = BufferedIterator(2, [torch.ones(1)] * 100)
+    next(batches)
+    assert batches._consumer.is_alive()  # it waits for room in the queue
+    data_loading.end_threads()
+    assert not batches._consumer.is_alive()
+
+
+def test_a_training_ends_them_at_its_exit(training, signals_in, monkeypatch):
+    registered = []
+    monkeypatch.setattr(data_loading.atexit, "register", registered.append)
+    signals_in(Trainer, "train_step", USR1)
+    training("--disable-validation")
+    assert data_loading.end_threads in registered

@@ -101,6 +101,8 @@ def test_fairseq_0_12_2_lacks_options(options_of, task, group, names):
         ("masked_lm", "train_subset=dev valid_subset=dev data=no/such", "no/such: no such folder"),
         (TEXT, "max_target_positions=8", "--tokens-per-sample 32: the model has --max-target-pos"),
         (TEXT, "ddp_backend=pytorch_ddp", "adaptive_loss cannot be used with --ddp-backend pytor"),
+        (TEXT, "past_target=1", "--past-target: these models predict the next word alone"),
+        ("masked_lm", "quant_noise_scalar=1", "--quant-noise-scalar 1: fairseq has none for"),
         # Labels.
         (SENTENCE, "num_classes=-1", "--task sentence_prediction needs --num-classes"),
         (RANKING, "num_classes=0", "--task sentence_ranking needs --num-classes"),

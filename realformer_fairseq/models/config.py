@@ -66,11 +66,14 @@ def cutoffs(args, name: str) -> Optional[List[int]]:
     """
     value = getattr(args, name)
     try:
-        return None if value is None else eval_str_list(as_text(value), int)
+        numbers = None if value is None else eval_str_list(as_text(value), int)
     except (SyntaxError, TypeError, ValueError):
         raise RefusedOption(
             f"{flag(name)} {value}: is not a comma-separated list of numbers, such as 20000,60000"
         ) from None
+    if numbers and [0, *numbers] != sorted({0, *numbers}):
+        raise RefusedOption(f"{flag(name)} {as_text(value)}: numbers above 0 must rise")
+    return numbers
 
 
 def option(default: Any, help: str, check=None, shown: str = "", transformer: str = "") -> Any:

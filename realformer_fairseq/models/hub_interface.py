@@ -2,6 +2,7 @@
 
 import functools
 import os
+import tarfile
 from typing import Callable, Dict, List, Optional, Sequence, Union
 
 import torch
@@ -10,7 +11,7 @@ from fairseq.data import LanguagePairDataset
 from fairseq.hub_utils import GeneratorHubInterface
 from fairseq.models import FairseqEncoderModel, FairseqLanguageModel
 from fairseq.sequence_scorer import SequenceScorer
-from torch import Tensor
+from torch import Tensor, nn
 
 from realformer_checkpoints.incomplete_states import load_with_options
 from realformer_checkpoints.reading import stored_option
@@ -54,6 +55,8 @@ def check_files(
     Raises:
         UserError: naming the folder or the file
     """
+    if os.path.isfile(folder) and not tarfile.is_tarfile(folder):
+        raise UserError(f"'{folder}' is a file: give its folder, then its name, then {names[1]}")
     if "://" in folder or os.path.isfile(folder):
         return
     if folder and not os.path.isdir(folder):
@@ -71,6 +74,13 @@ def check_files(
         langs = [overrides.get(side) or stored_option(state, "task", side) for side in sides]
         for file in [dictionary] if dictionary else [f"dict.{x}.txt" for x in langs if x]:
             check_dictionary(names[1], os.path.join(data.split(os.pathsep)[0], file))
+
+
+def check_model(model: nn.Module, accepted: type, kind: str) -> None:
+    """Refuse a checkpoint of a model that has not the methods that it is loaded for."""
+    if not isinstance(model, accepted):
+        name = type(model).__name__
+        raise UserError(f"a {name} is no {kind}: load it by {name}.from_pretrained")
 
 
 def check_dictionary(name: str, path: str) -> None:

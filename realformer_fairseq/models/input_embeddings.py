@@ -14,12 +14,20 @@ from realformer_runtime.command_line import flag
 from .config import RefusedOption, cutoffs
 
 
-def check_embeddings(args) -> None:
+def check_embeddings(args, words: int) -> None:
     """Refuse what fairseq asserts without a word, or fails at.
+
+    Args:
+        words: how many the dictionary has
 
     Raises:
         RefusedOption: naming the flags that do not go together
     """
+    for name in ("adaptive_input_cutoff", "adaptive_softmax_cutoff"):
+        if max(cutoffs(args, name) or [0]) > words:
+            raise RefusedOption(
+                f"{flag(name)} {getattr(args, name)}: the dictionary has {words} words"
+            )
     if args.adaptive_input and not cutoffs(args, "adaptive_input_cutoff"):
         raise RefusedOption("--adaptive-input needs --adaptive-input-cutoff")
     for kind in ("adaptive_input", "character_embeddings"):
@@ -61,7 +69,7 @@ def build_input_embeddings(args, dictionary, of_words) -> nn.Module:
         args: the model's options in a flat namespace
         of_words: fairseq's ``build_embedding``
     """
-    check_embeddings(args)
+    check_embeddings(args, len(dictionary))
     if args.character_embeddings:
         return CharacterTokenEmbedder(
             dictionary,

@@ -9,7 +9,7 @@ from dataclasses import fields
 from typing import Callable, Dict
 
 from fairseq.hub_utils import GeneratorHubInterface
-from fairseq.models import register_model, register_model_architecture
+from fairseq.models import FairseqLanguageModel, register_model, register_model_architecture
 from fairseq.models.transformer_lm import (
     DEFAULT_MAX_TARGET_POSITIONS,
     TransformerLanguageModel,
@@ -22,7 +22,7 @@ from omegaconf import OmegaConf
 from .architectures import set_defaults
 from .config import LanguageModelConfig, RefusedOption, own_options
 from .decoder import RealFormerDecoder
-from .hub_interface import check_files, without_ids
+from .hub_interface import check_files, check_model, without_ids
 from .input_embeddings import build_input_embeddings
 from .parser import add_own_arguments, check_names
 from .stacks import ModelOfStacks, finish, take_layers_to_keep
@@ -99,11 +99,14 @@ class RealFormerLanguageModel(ModelOfStacks, TransformerLanguageModel):
         """Load a trained model, with the arguments that any model of fairseq takes.
 
         Raises:
-            UserError: naming a file that is missing or not a checkpoint
+            UserError: naming a file that is missing or not a checkpoint, or another model
         """
         paths = [str(path) for path in (model_name_or_path, checkpoint_file, data_name_or_path)]
         check_files(*paths, dictionary=DICTIONARY, **kwargs)
-        return without_ids(super().from_pretrained(*paths, **kwargs))
+        hub = super().from_pretrained(*paths, **kwargs)
+        for model in hub.models:
+            check_model(model, FairseqLanguageModel, "language model")
+        return without_ids(hub)
 
 
 def longest_input(args, task) -> int:

@@ -8,14 +8,14 @@ import torch.nn.functional as F
 from fairseq import hub_utils, utils
 from fairseq.data import encoders
 from fairseq.dataclass.utils import overwrite_args_by_name
-from fairseq.models.roberta import RobertaHubInterface
+from fairseq.models.roberta import RobertaHubInterface, RobertaModel
 from fairseq.registry import REGISTRIES
 from omegaconf import DictConfig, open_dict
 from torch import Tensor
 
 from realformer_runtime.command_line import UserError
 
-from .hub_interface import check_files
+from .hub_interface import check_files, check_model
 
 MASK = "<mask>"
 # In the folder of the model or of its dictionary; fairseq knows the first, in the former.
@@ -29,7 +29,7 @@ def load_hub(folder: str, checkpoint_file: str, data_name_or_path: str, **option
         options: may have ``tokenizer`` and ``bpe``, None for none, which replace what is stored
 
     Raises:
-        UserError: naming a file that is missing or no checkpoint
+        UserError: naming a file that is missing or no checkpoint, or another model
     """
     check_files(folder, checkpoint_file, data_name_or_path, **options)
     data = os.path.join(folder, data_name_or_path) if data_name_or_path[:1] == "." else ""
@@ -44,6 +44,7 @@ def load_hub(folder: str, checkpoint_file: str, data_name_or_path: str, **option
         )
     except FileNotFoundError as error:  # a dictionary's
         raise UserError(f"data_name_or_path: no such file: '{error.filename}'") from None
+    check_model(found["models"][0], RobertaModel, "masked language model")
     for kind, name in chosen.items():
         choose(found["args"], kind, name, options)
     return MaskedLMHub(found["args"], found["task"], found["models"][0])

@@ -78,6 +78,15 @@ def task_options(cfg: Any, task: str) -> Iterator[Tuple[bool, str]]:
         yield from masked_lm(cfg.task)
     if task in SENTENCE_TASKS:
         yield from sentences(cfg, task)
+    if task == "language_modeling":
+        for name in ("self_target", "past_target"):
+            yield (cfg.task[name], f"{flag(name)}: these models predict the next word alone")
+    noise = getattr(cfg.model, "quant_noise_scalar", 0)
+    yield (
+        noise > 0 and task in ("masked_lm", *SENTENCE_TASKS),
+        f"--quant-noise-scalar {noise}: fairseq has none for learned positions; "
+        "--quant-noise-pq works",
+    )
     positions = {"masked_lm": "max_positions", "language_modeling": "max_target_positions"}
     limit = getattr(cfg.model, positions.get(task, ""), None)
     if limit is not None and str(cfg.task.sample_break_mode) != "eos":

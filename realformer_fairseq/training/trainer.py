@@ -20,6 +20,7 @@ from .admin_profile import initialize_missing_omega, profile_before_training
 from .affected_models import is_one_of_ours, our_trainer_at_work
 from .checkpoint_saving import CheckpointNotSaved
 from .command import begin_in_hydra
+from .data_loading import end_threads_at_exit
 from .restore_file import with_what_is_there
 from .resuming import (
     Resets,
@@ -167,6 +168,7 @@ def with_our_trainer(load_checkpoint: Callable[..., Any]) -> Callable[..., Any]:
         if type(trainer) is Trainer and is_one_of_ours(trainer.get_model()):
             trainer.__class__ = RealFormerTrainer
             begin_in_hydra(trainer.cfg)
+            end_threads_at_exit()
             cfg = with_what_is_there(cfg, trainer)
         extra_state, iterator = load_checkpoint(cfg, trainer, **kwargs)
         if isinstance(trainer, RealFormerTrainer) and isinstance(iterator, EpochBatchIterator):
