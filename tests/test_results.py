@@ -144,6 +144,7 @@ def write_masked_lm(folder, name, curve, masks, classified):
     lines = [TRAIN.format(speed=1000, update=50)]
     lines += [ACCURACY.format("valid", 9, accuracy, update) for update, accuracy in curve.items()]
     (folder / f"{name}.log").write_text("\n".join(lines))
+    (folder / f"{name}.trained").touch()
     of_fairseq_validate = ACCURACY.partition(" | num_updates")[0]
     lines = [of_fairseq_validate.format("test", loss, accuracy) for loss, accuracy in masks]
     (folder / f"{name}.validated").write_text("\n".join(lines))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
 from realformer_checkpoints.figures import new_figure, save
-from realformer_checkpoints.training_log import log_lines, read_speeds
+from realformer_checkpoints.training_log import log_lines
 from realformer_runtime.atomic_output import atomic_output
 from realformer_runtime.command_line import ArgumentParser, UserError, run_main
 from results.seeds import mean_and_values, plot_seeds, updates_until
@@ -50,8 +50,8 @@ class Final(NamedTuple):
     """The end of one training.
 
     ``loss`` and ``accuracy`` are of the test set, means over several masks. ``classified`` is the
-    percentage of test sentences whose source is found after fine-tuning. ``speed`` is in tokens a
-    second, ``rate`` the peak learning rate.
+    percentage of test sentences whose source is found after fine-tuning, ``rate`` the peak
+    learning rate.
     """
 
     language: str
@@ -61,7 +61,6 @@ class Final(NamedTuple):
     loss: float
     accuracy: float
     classified: float
-    speed: float
 
 
 class Rate(NamedTuple):
@@ -81,9 +80,10 @@ def validations(path: Path, subset: str) -> Iterator[List[float]]:
 
 
 def points_of_logs(folder: Path) -> List[Point]:
-    """All validations, in the order of LABELS; of an update that was logged twice, the later."""
+    """All validations of what is at its end; of an update that was logged twice, the later."""
     found = {}
-    for language, training, seed, path in trainings(folder, ".log"):
+    for language, training, seed, trained in trainings(folder, ".trained"):
+        path = trained.with_suffix(".log")
         for loss, accuracy, update in validations(path, "valid"):
             point = Point(language, training, seed, int(update), loss, accuracy)
             found[point[:4]] = point
@@ -105,9 +105,8 @@ def finals_of_logs(folder: Path, rates: Sequence[Rate]) -> List[Final]:
         masks = list(validations(path.with_suffix(".validated"), "test"))
         *_, (_, classified, _) = validations(path, "test")
         figures = (statistics.mean(column) for column in list(zip(*masks))[:2])
-        speed = statistics.median(read_speeds(log_lines(path.with_suffix(".log"))))
         rate = best_rate(rates, name)
-        finals.append(Final(language, name, seed, rate, *figures, classified, speed))
+        finals.append(Final(language, name, seed, rate, *figures, classified))
     return finals
 
 
@@ -168,14 +167,13 @@ def table_row(name: str, finals: Sequence[Final], curves, baselines) -> str:
         mean_and_values([final.accuracy for final in finals], 2),
         ", ".join(f"{updates:.0f}" if updates else "not reached" for updates in until),
         mean_and_values([final.classified for final in finals], 1),
-        f"{statistics.median(final.speed for final in finals):.0f}",
     ]
     return f"| {' | '.join(cells)} |"
 
 
 def markdown_table(points: Sequence[Point], finals: Sequence[Final]) -> str:
     head = "model | peak learning rate | test loss | masked-LM accuracy, % | "
-    head += "updates until Post-LN's accuracy | source found, % | tokens a second"
+    head += "updates until Post-LN's accuracy | source found, %"
     lines = []
     for language, full_name in LANGUAGES.items():
         here = [final for final in finals if final.language == language]
@@ -186,7 +184,7 @@ def markdown_table(points: Sequence[Point], finals: Sequence[Final]) -> str:
             if own:
                 rows.append(table_row(name, own, accuracies(points, language, name), baselines))
         if rows:
-            lines += [f"{full_name}:", "", f"| {head} |", f"|{'---|' * 7}", *rows, ""]
+            lines += [f"{full_name}:", "", f"| {head} |", f"|{'---|' * 6}", *rows, ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
