@@ -1,0 +1,286 @@
+"""Attention in one kernel equals that of single operations: Triton's interpreter, on the CPU."""
+
+import importlib.util
+import itertools
+import json
+import os
+import sys
+from types import SimpleNamespace
+
+import pytest
+import torch
+from conftest import PROJECT, run
+from models import assert_close, batch, build, logits, without_dropout
+
+from realformer_fairseq.modules import fused_attention, fused_attention_launch
+from realformer_fairseq.modules.fused_attention_operator import OPERATORS
+from realformer_fairseq.modules.residual_attention import ResidualMultiheadAttention
+from realformer_fairseq.training.kernel_checks import attention_kernel
+
+if importlib.util.find_spec("triton") is None:
+    pytest.skip("triton is not installed (pip install '.[kernel]')", allow_module_level=True)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def interpreted():
+    """Triton reads the variable when it is imported, which nothing before these tests does."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRITON_INTERPRET", "1")
+        patch.setattr(fused_attention_launch, "largest_block", lambda *_: 16)  # several a sentence
+        fused_attention.lacking.cache_clear()
+        yield
+    fused_attention.lacking.cache_clear()
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """The scores' types of the calls of the kernel."""
+    found = []
+
+    def launch(kernel, *args, scores=None, **kwargs):
+        found.append(scores if scores is None else scores.dtype)
+        original(kernel, *args, scores=scores, **kwargs)
+
+    original = fused_attention_launch.launch
+    monkeypatch.setattr("realformer_fairseq.modules.fused_attention_operator.launch", launch)
+    return found
+
+
+FUTURE = torch.triu(torch.full((17, 17), float("-inf")), 1)
+PADDING = torch.zeros(2, 17, dtype=torch.bool)
+PADDING[0, :3] = True  # on the left, so that with FUTURE the first rows see no key
+PADDING[1] = True
+CASES = {
+    "one-sentence": dict(batch=1, query=5, key=5, head_dim=4),
+    "cross": dict(batch=2, query=18, key=17, head_dim=20, key_padding_mask=PADDING),
+    "future": dict(batch=2, query=17, key=17, head_dim=16, attn_mask=FUTURE),
+    "both-masks": dict(
+        batch=2, query=17, key=17, head_dim=3, attn_mask=FUTURE, key_padding_mask=PADDING
+    ),
+}
+
+
+def two_layers(kernel, mode, case, is_last, dtype=torch.float32, dropout=0.0):
+    """Outputs, scores and all gradients of two attentions, the scores of one in the other."""
+    torch.manual_seed(1)
+    case = dict(case)
+    size, sentences, heads = 2 * case.pop("head_dim"), case.pop("batch"), 2
+    x = torch.randn(case.pop("query"), sentences, size).to(dtype).requires_grad_()
+    y = torch.randn(case.pop("key"), sentences, size).to(dtype).requires_grad_()
+    options = dict(residual_attention=mode, attention_kernel=kernel, dropout=dropout)
+    layers = [ResidualMultiheadAttention(size, heads, **options).to(dtype) for _ in range(2)]
+    for name in ("attn_mask", "key_padding_mask"):
+        if case.get(name) is not None and case[name].is_floating_point():
+            case[name] = case[name].to(dtype)
+    case["need_weights"] = False
+    out, _, scores = layers[0](x, y, y, **case)
+    out, _, scores = layers[1](
+        x + out, y, y, previous_scores=scores, layers_traversed=1, is_last=is_last, **case
+    )
+    results = [out] if is_last or mode == "none" else [out, scores]
+    weights = [torch.randn_like(result) for result in results]
+    parameters = [parameter for layer in layers for parameter in layer.parameters()]
+    return [*results, *torch.autograd.grad(results, [x, y, *parameters], weights)]
+
+
+@pytest.mark.parametrize(
+    "mode, case",
+    [
+        *(("mean", case) for case in CASES),
+        ("sum", "cross"),
+        ("sum", "both-masks"),
+        ("none", "future"),
+    ],
+)
+def test_output_scores_and_gradients_are_those_of_single_operations(mode, case, calls):
+    is_last = case == "future"
+    expected = two_layers("eager", mode, CASES[case], is_last)
+    assert calls == []
+    actual = two_layers("fused", mode, CASES[case], is_last)
+    for one, other in zip(actual, expected):
+        assert_close(one, other)
+    scores = None if mode == "none" else torch.float32
+    assert calls[:2] == [scores, None if is_last else scores]  # the top layer writes none
+
+
+@pytest.fixture
+def bfloat16_products(monkeypatch):
+    """The interpreter of Triton 3.9 multiplies the bits of bfloat16 as whole numbers."""
+    from triton.runtime import interpreter
+
+    def create_dot(builder, a, b, *rest):
+        if a.dtype == interpreter.tl.bfloat16:
+            a, b = (builder.create_fp_ext(x, interpreter.tl.float32) for x in (a, b))
+        return original(builder, a, b, *rest)
+
+    original = interpreter.InterpreterBuilder.create_dot
+    monkeypatch.setattr(interpreter.InterpreterBuilder, "create_dot", create_dot)
+
+
+@pytest.mark.parametrize(
+    "mode, dtype", [("mean", torch.float16), ("mean", torch.bfloat16), ("sum", torch.bfloat16)]
+)
+def test_halves_are_as_near_to_float32_as_with_single_operations(mode, dtype, bfloat16_products):
+    case = CASES["both-masks"]
+    exact = two_layers("eager", mode, case, False)
+    ours, eager = (two_layers(kernel, mode, case, False, dtype) for kernel in ("fused", "eager"))
+    if mode == "sum":
+        assert ours[1].dtype == torch.float32
+    for reference, one, other in zip(exact, ours, eager):
+        assert one.dtype == other.dtype
+        error, usual = ((x.float() - reference).norm() for x in (one, other))
+        assert error <= 1.5 * usual + torch.finfo(dtype).eps
+
+
+def operands(length, keys, size, dtype=torch.float32, sentences=2, heads=2):
+    torch.manual_seed(2)
+    shapes = [(length, sentences, size), *[(keys, sentences, size)] * 2]
+    shapes.append((sentences * heads, length, keys))
+    return [torch.randn(shape, dtype=dtype, requires_grad=True) for shape in shapes]
+
+
+def factors_of(dropout, seed, length, keys, sentences=2, heads=2):
+    """What the kernel multiplies probabilities by: without queries they are all ``1 / keys``."""
+    query = torch.zeros(length, sentences, heads * keys)
+    identity = torch.eye(keys)[:, None].repeat(1, sentences, heads)
+    numbers = (heads, 0.0, 0.0, dropout, seed, None)
+    output, _, _ = OPERATORS.attend(
+        query, torch.zeros_like(identity), identity, *[None] * 3, *numbers
+    )
+    return output.view(length, sentences * heads, keys).transpose(0, 1) * keys
+
+
+def test_dropout_is_repeated_by_the_gradients():
+    dropout, length, keys = 0.3, 18, 17
+    factors = factors_of(dropout, 7, length, keys)
+    dropped = factors == 0
+    assert_close(factors[~dropped], torch.full_like(factors[~dropped], 1 / (1 - dropout)))
+    assert 0.25 < dropped.float().mean() < 0.35
+    assert (dropped[0] != dropped[1]).any()  # heads differ, and so do seeds
+    assert torch.equal(dropped, factors_of(dropout, 7, length, keys) == 0)
+    assert not torch.equal(dropped, factors_of(dropout, 8, length, keys) == 0)
+
+    inputs = operands(length, keys, 6)
+    query, key, value, previous = inputs
+    attended = OPERATORS.attend(*inputs, None, None, 2, 0.5, 0.5, dropout, 7, None)[0]
+    q, k, v = (x.view(len(x), 4, 3).transpose(0, 1) for x in (query, key, value))
+    probabilities = (0.5 * previous + 0.5 * q @ k.transpose(1, 2)).softmax(-1)
+    expected = (probabilities * factors @ v).transpose(0, 1).reshape(length, 2, 6)
+    assert_close(attended, expected)
+    weights = torch.randn_like(expected)
+    for one, other in zip(*(torch.autograd.grad(x, inputs, weights) for x in (attended, expected))):
+        assert_close(one, other)
+
+
+@pytest.mark.parametrize("is_first", [False, True])
+def test_the_operator_is_one_of_torch(is_first):
+    *tensors, previous = operands(3, 4, 4)
+    masks = torch.zeros(3, 4), torch.zeros(2, 4, dtype=torch.bool)
+    arguments = (None, *masks) if is_first else (previous, None, None)
+    numbers = (2, 0.5, 0.5, 0.0, 3, None if is_first else torch.float32)
+    torch.library.opcheck(OPERATORS.attend.default, (*tensors, *arguments, *numbers))
+
+
+def test_gradients_are_derivatives():
+    inputs = operands(3, 4, 2, torch.float64, sentences=1, heads=1)
+    numbers = (1, 0.75, 0.25, 0.0, 3, torch.float64)
+
+    def attend(*tensors):
+        return OPERATORS.attend(*tensors, None, None, *numbers)[:2]
+
+    assert torch.autograd.gradcheck(attend, inputs, fast_mode=True)
+
+
+def pair(**options):
+    """A model that computes eagerly, and one with its weights and the kernel."""
+    models = [build(attention_kernel=kernel, **options) for kernel in ("eager", "fused")]
+    models[1].load_state_dict(models[0].state_dict())
+    return models
+
+
+def test_a_model_trains_with_it(calls):
+    """But for the top cross-attention, whose probabilities fairseq returns."""
+    eager, fused = map(without_dropout, pair(encoder_layers=2, decoder_layers=2))
+    for model in (eager, fused):
+        logits(model, *batch()).pow(2).mean().backward()
+    forward, backward = calls[:5], calls[5:]
+    assert forward.count(None) == 2 and len(backward) == 2 * 5
+    expected = {name: parameter.grad for name, parameter in eager.named_parameters()}
+    for name, parameter in fused.named_parameters():
+        assert_close(parameter.grad, expected[name])
+
+
+def test_autocast_makes_halves_of_what_it_takes(calls):
+    layer = ResidualMultiheadAttention(8, 2, attention_kernel="fused")
+    x = torch.randn(3, 1, 8)
+    with torch.autocast("cpu", torch.float16):
+        out, _, scores = layer(x, x, x, need_weights=False)
+    assert out.dtype == scores.dtype == torch.float16 and calls == [torch.float16]
+
+
+def test_what_it_is_not_for_is_computed_as_ever(calls):
+    """Steps of a search, probabilities on request, TorchScript, and what has no Triton or GPU."""
+    eager, fused = (model.eval() for model in pair(encoder_layers=1, decoder_layers=1))
+    source, previous = batch()
+    lengths = source.ne(1).sum(1)
+    found = [model.encoder(source, lengths) for model in (eager, fused)]
+    assert calls == [None]
+    calls.clear()
+    steps = [m.decoder(previous[:, :1], found[0], incremental_state={})[0] for m in (eager, fused)]
+    assert torch.equal(*steps)
+    x = torch.randn(3, 1, 16)
+    fused.decoder.layers[0].self_attn(x, x, x, need_weights=True)
+    scripted = torch.jit.script(fused.encoder)(source, lengths)
+    assert torch.equal(scripted["encoder_out"][0], found[0]["encoder_out"][0])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("TRITON_INTERPRET")
+        fused_attention.lacking.cache_clear()
+        assert torch.equal(*(logits(model, source, previous) for model in (eager, fused)))
+    fused_attention.lacking.cache_clear()
+    large = ResidualMultiheadAttention(2 * 132, 2, attention_kernel="fused")
+    large(*[torch.randn(2, 1, 264)] * 3, need_weights=False)
+    assert calls == []
+
+
+def test_a_training_with_heads_that_are_too_large_is_refused():
+    sizes = dict(encoder_embed_dim=512, encoder_attention_heads=3, decoder_attention_heads=4)
+    model = SimpleNamespace(attention_kernel="fused", **sizes, decoder_embed_dim=512)
+    found = list(attention_kernel(SimpleNamespace(common=SimpleNamespace(cpu=True), model=model)))
+    assert [refused for refused, _ in found] == [False, True, False]
+    assert "--encoder-embed-dim 512 by --encoder-attention-heads 3" in found[1][1]
+
+
+def compiled(*cases):
+    """What compiling for GPUs that are not there says of each kernel."""
+    environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
+    environment.pop("TRITON_INTERPRET", None)
+    script = PROJECT / "tests/kernel_compilation.py"
+    lines = run(sys.executable, script, *cases, env=environment, timeout=1000).stdout.splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def assert_fit(found, cases):
+    """No kernel needs more shared memory than it may by default, and registers do not spill.
+
+    Up to 16 bytes are ptxas' choice: with 128 registers more threads run than with the 161 that
+    the forward kernel would need on an H100.
+    """
+    assert len(found) == 3 * len(cases)
+    for kernel in found:
+        assert kernel["spilt"] <= 16 and kernel["shared"] <= 48 * 1024, kernel
+
+
+def test_it_compiles_for_a100_and_h100(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    cases = ["80,float16,float32,64", "90,bfloat16,bfloat16,64"]
+    assert_fit(compiled(*cases), cases)
+
+
+@pytest.mark.slow
+def test_all_that_it_takes_compiles(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    types = ["float32,float32", "float16,float16", "float16,float32"]
+    types += ["bfloat16,bfloat16", "bfloat16,float32"]
+    sizes = itertools.product((80, 90), types, (16, 32, 64, 128))
+    cases = [",".join(map(str, case)) for case in sizes]
+    assert_fit(compiled(*cases), cases)
