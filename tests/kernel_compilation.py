@@ -1,6 +1,6 @@
 """Compiles the kernels of attention as a training launches them, for a GPU that is not there.
 
-    python tests/kernel_compilation.py COMPUTE_CAPABILITY,TYPE,TYPE_OF_SCORES,HEAD_DIM...
+    python tests/kernel_compilation.py COMPUTE_CAPABILITY,TYPE,TYPE_OF_SCORES,HEAD_DIM,LENGTH...
 
 Prints a line of JSON for each case and kernel: registers of a thread, bytes that do not fit into
 them, bytes of shared memory. To be run without TRITON_INTERPRET.
@@ -45,7 +45,7 @@ class Recorder:
     """Stands for a kernel and notes what it is launched with."""
 
     def __init__(self, kernel):
-        self.kernel = kernel
+        self.kernel, self.arguments = kernel, None
 
     def __getitem__(self, grid):
         return self
@@ -72,7 +72,7 @@ class Recorder:
         )
 
 
-def launched(dtype, scores_type, head_dim, sentences=2, heads=2, length=100):
+def launched(dtype, scores_type, head_dim, length, sentences=2, heads=2):
     """All three kernels, with every part: a chain, both masks, dropout."""
     with torch.device("meta"):
         x = torch.empty(length, sentences, heads * head_dim, dtype=dtype)
@@ -103,13 +103,16 @@ def main(cases):
     for recorder, (module, name) in zip(recorders, KERNELS):
         setattr(module, name, recorder)
     for case in cases:
-        capability, dtype, scores_type, head_dim = case.split(",")
-        launched(getattr(torch, dtype), getattr(torch, scores_type), int(head_dim))
+        capability, dtype, scores_type, head_dim, length = case.split(",")
+        launched(getattr(torch, dtype), getattr(torch, scores_type), int(head_dim), int(length))
         for recorder in recorders:
+            if recorder.arguments is None:
+                continue
             compiled = recorder.compile(int(capability))
             registers, spilt = report_of_ptxas(compiled.asm["ptx"], int(capability))
             found = dict(case=case, kernel=recorder.kernel.__name__, registers=registers)
             print(json.dumps({**found, "spilt": spilt, "shared": compiled.metadata.shared}))
+            recorder.arguments = None
 
 
 if __name__ == "__main__":

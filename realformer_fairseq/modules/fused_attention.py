@@ -35,8 +35,8 @@ def lacking(device: torch.device) -> Optional[str]:
         return "the package triton, which is not installed"
     if os.environ.get("TRITON_INTERPRET") == "1":  # on a CPU, too
         return None
-    if device.type != "cuda":
-        return "a GPU"
+    if device.type != "cuda" or torch.version.hip:
+        return "an NVIDIA GPU"
     if torch.cuda.get_device_capability(device) < COMPUTE_CAPABILITY:
         return "a GPU of compute capability {}.{} or above".format(*COMPUTE_CAPABILITY)
     return None
@@ -53,14 +53,14 @@ def fused_attention(
     layers_traversed: int,
     is_last: bool,
 ) -> Optional[Tuple[Tensor, Optional[Tensor]]]:
-    """Output before its projection and scores of ``ResidualMultiheadAttention.forward``.
+    """Output, before its projection, and scores of ``ResidualMultiheadAttention.forward``.
 
     Args:
         module: the attention; the other arguments are those of its forward
 
     Returns:
         output ``(T, B, C)``; scores ``(B * heads, T, S)``, or None without a chain or a layer
-        above. Instead of both None, where the kernel cannot be used
+        above. A single None where the kernel cannot be used
     """
     if not can_attend(query, module.head_dim, attn_mask):
         return None
@@ -104,4 +104,4 @@ def can_attend(query: Tensor, head_dim: int, attn_mask: Optional[Tensor]) -> boo
 
 def draw_seed() -> int:
     """A seed from torch's generator on the CPU, which no GPU has to wait for."""
-    return int(torch.randint(1 << 31, (1,)))
+    return int(torch.randint(1 << 31, (1,), device="cpu"))

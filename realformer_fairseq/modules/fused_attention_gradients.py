@@ -1,8 +1,9 @@
 """Triton kernels of the gradients of attention with residual scores.
 
 Both repeat the probabilities of a block from its scores and from what ``forward_kernel`` kept of
-each row. The first kernel computes the gradients of the queries and of the scores below. The second
-those of keys and values, a block of keys a program. Shapes as in ``fused_attention_kernels.py``.
+each row. The first kernel computes the gradients of the queries and of the scores below, and also
+those of keys and values if all queries are one block, as in most sentences. Else the second kernel
+does that, a block of keys a program. Shapes as in ``fused_attention_kernels.py``.
 """
 
 from __future__ import annotations  # which name tl, which may be missing
@@ -86,6 +87,8 @@ def query_gradient_kernel(
     deltas,
     grad_query,
     grad_previous,
+    grad_key,
+    grad_value,
     T,
     S,
     carry,
@@ -101,10 +104,11 @@ def query_gradient_kernel(
     MASKED: tl.constexpr,
     F: tl.constexpr,
 ):
-    """Gradients of queries and of the scores below; also ``deltas``, which the other kernel needs.
+    """Gradients of queries and of the scores below, and what the other kernel needs of each row.
 
     Args:
         grad_scores: what the layer above has returned for the scores
+        grad_key, grad_value: None, unless a block takes all queries
     """
     head = tl.program_id(0).to(tl.int64)
     stride = tl.num_programs(0) * D
@@ -126,7 +130,7 @@ def query_gradient_kernel(
         columns = start + tl.arange(0, BLOCK_S)
         k = load_rows(key + head * D, columns, stride, S, D, BLOCK_D)
         v = load_rows(value + head * D, columns, stride, S, D, BLOCK_D)
-        _, gradient = gradient_block(
+        dropped, gradient = gradient_block(
             q, k, v, grad, previous, attn_mask, padding, grad_scores, row_statistics, delta,
             rows, columns, head, T, S, carry, fresh, dropout, seed, DROPS, MASKED, F,
         )  # fmt: skip
@@ -134,7 +138,13 @@ def query_gradient_kernel(
             at = rows[:, None] * S + columns[None, :]
             inside = (rows < T)[:, None] & (columns < S)[None, :]
             tl.store(grad_previous + head * T * S + at, carry * gradient, mask=inside)
-        result += product(gradient.to(k.dtype), k, F)
+        gradient = gradient.to(k.dtype)
+        result += product(gradient, k, F)
+        if grad_key is not None:
+            result_k = fresh * product(tl.trans(gradient), q, F)
+            result_v = product(tl.trans(dropped.to(grad.dtype)), grad, F)
+            store_rows(grad_key + head * D, result_k, columns, stride, S, D, BLOCK_D)
+            store_rows(grad_value + head * D, result_v, columns, stride, S, D, BLOCK_D)
     store_rows(grad_query + head * D, fresh * result, rows, stride, T, D, BLOCK_D)
 
 

@@ -11,7 +11,7 @@ from typing import Any, Optional, Tuple
 import torch
 from torch import Tensor
 
-from .fused_attention_launch import accumulated_in, launch
+from .fused_attention_launch import accumulated_in, largest_block, launch
 
 
 def attend(
@@ -118,15 +118,19 @@ def attend_backward(
         seed=seed,
     )
     grad_query, grad_key, grad_value, grad_previous = gradients
+    of_keys = dict(grad_key=grad_key, grad_value=grad_value)
+    in_one = query.size(0) <= largest_block(query.dtype, query.size(2) // heads)
     launch(
         query_gradient_kernel,
         query.size(0),
         output=output,
         grad_query=grad_query,
         grad_previous=None if previous_scores is None else grad_previous,
+        **(of_keys if in_one else dict.fromkeys(of_keys)),
         **shared,
     )
-    launch(key_gradient_kernel, key.size(0), grad_key=grad_key, grad_value=grad_value, **shared)
+    if not in_one:
+        launch(key_gradient_kernel, key.size(0), **of_keys, **shared)
     return gradients
 
 
