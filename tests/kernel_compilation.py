@@ -33,6 +33,7 @@ KERNELS = (
     (gradients, "query_gradient_kernel"),
     (gradients, "key_gradient_kernel"),
 )
+OPTIONS = ("num_warps", "num_stages")
 POINTERS = {
     torch.bool: "*i1",
     torch.float16: "*fp16",
@@ -51,6 +52,7 @@ class Recorder:
         return self
 
     def __call__(self, **arguments):
+        assert arguments.keys() == {*self.kernel.arg_names, *OPTIONS}
         self.arguments = arguments
 
     def compile(self, capability):
@@ -68,7 +70,7 @@ class Recorder:
         return triton.compile(
             ASTSource(self.kernel, signature, constants, attributes),
             target=GPUTarget("cuda", capability, 32),
-            options={name: self.arguments[name] for name in ("num_warps", "num_stages")},
+            options={name: self.arguments[name] for name in OPTIONS},
         )
 
 
