@@ -83,6 +83,12 @@ setup(
         # installs it, and without it the converter's tests are skipped. They pass with 4.4.0 and
         # 4.8.5, the oldest and newest that were tried.
         "converters": ["ctranslate2>=4.4,<5"],
+        # The kernel of --attention-kernel fused. torch's builds for GPUs bring the Triton that fits
+        # them, so users need no extra. Tests run the kernel on the CPU by Triton's interpreter, and
+        # compile it for GPUs. It has 290 MB, 1 GB installed, so .ci/run installs it, and without
+        # it the tests are skipped. They pass with 3.9, the only one whose interpreter was tried;
+        # 3.2, that of torch 2.6, compiles the kernel as well.
+        "kernel": ["triton>=3.9,<4"],
         # A test compares our reader of its checkpoints with it. It has 1.6 GB: .ci/run installs it,
         # and without it the test is skipped. It passes with 2.21, the only one that was tried.
         "tensorflow": ["tensorflow-cpu>=2.12,<3"],

@@ -14,7 +14,8 @@ from benchmarks.options import Shape
 # What each contender is in fairseq's terms: architecture and options.
 FAIRSEQ_MODELS = {
     "fairseq": ("transformer", {}),
-    "mean": ("realformer", {"residual_attention": "mean"}),
+    "mean": ("realformer", {"residual_attention": "mean", "attention_kernel": "eager"}),
+    "fused": ("realformer", {"residual_attention": "mean", "attention_kernel": "fused"}),
     "sum": ("realformer", {"residual_attention": "sum"}),
     "none": ("realformer", {"residual_attention": "none"}),
     "eager": ("realformer", {"residual_attention": "mean"}),

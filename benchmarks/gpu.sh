@@ -10,9 +10,10 @@
 #
 # Training: 5,000 tokens a batch, d 512, 6-6 and 60-12 layers, and 6-6 with sentences of 250 tokens,
 # in bfloat16 and float16 autocast. Generation: beam 5, 1, 16 and 64 sentences, in float32 and
-# float16. Takes less than 6 minutes on a data centre GPU: each part has a limit of its own, and one
-# that fails or takes too long leaves the others as they are. The tables are those of
-# benchmarks/README.md.
+# float16. The kernel of --attention-kernel fused: its tests, which say whether it equals the single
+# operations, and its speed beside theirs (mean). Takes less than 13 minutes on a data centre GPU:
+# each part has a limit of its own, and one that fails or takes too long leaves the others as they
+# are. The tables are those of benchmarks/README.md.
 #
 # Example
 #
@@ -54,6 +55,14 @@ part() { # seconds, name, module, arguments...
   fi
 }
 
+kernel() { # both are compiled first, a minute each
+  printf '\nDoes the fused kernel equal the single operations? Its tests, compiled for this GPU:\n'
+  timeout 240 python3 -m pytest -q -p no:cacheprovider -p no:xdist tests/test_fused_attention.py ||
+    touch "$FAILURE"
+  part 150 kernel benchmarks.training --shapes gpu-6-6,gpu-long,gpu-60-12 --contenders \
+    fairseq,mean,fused --precision bf16 --rounds 7 --warm-up 3 --types 32000
+}
+
 measure() {
   local precision
   if [[ "$DEVICE" == cpu ]]; then
@@ -67,6 +76,7 @@ measure() {
     part 70 "training-$precision" benchmarks.training --shapes gpu-6-6,gpu-long,gpu-60-12 \
       --precision "$precision" --rounds 7 --warm-up 3 --types 32000
   done
+  kernel
   part 80 generation benchmarks.generation --shapes d512 --batches 1,16,64 --rounds 5 --types 32000
   part 60 generation-fp16 benchmarks.generation --shapes d512 --batches 16,64 --rounds 5 \
     --types 32000 --precision fp16

@@ -29,8 +29,9 @@ from benchmarks.options import (
     listed,
     new_parser,
 )
-from benchmarks.rounds import in_turns, timed
-from benchmarks.tables import Report, add_case, new_report
+from benchmarks.rounds import in_turns, ratios, timed
+from benchmarks.tables import Report, add_case, new_report, with_spread
+from realformer_fairseq.modules.fused_attention import lacking
 from realformer_runtime.command_line import UserError, run_main
 
 
@@ -111,6 +112,9 @@ def measure(report: Report, case: str, shape: Shape, task: Task, args, new=Train
     for name in args.contenders:
         figures[name]["peak_bytes"] = [peaks[name]]
     add_case(report, case, figures, trainers["fairseq"].tokens)
+    if {"mean", "fused"} <= figures.keys():
+        speed = with_spread(ratios(figures["mean"], figures["fused"])["seconds"])
+        report["checks"][f"{case}: fused is so many times as fast as mean"] = speed
 
 
 def parse_args():
@@ -127,6 +131,9 @@ def parse_args():
         parser.error(f"--warm-up: {args.warm_up} is below 0")
     if "x-transformers" in args.contenders and not importlib.util.find_spec("x_transformers"):
         raise UserError("--contenders x-transformers: not installed (pip install '.[benchmarks]')")
+    needed = lacking(torch.device(args.device))
+    if "fused" in args.contenders and needed:
+        raise UserError(f"--contenders fused: needs {needed}")
     if "fairseq" not in args.contenders:
         args.contenders.insert(0, "fairseq")
     return args

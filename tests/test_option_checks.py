@@ -90,6 +90,7 @@ def refusal(data, trained, tmp_path, capsys):
         ("--decoder-output-dim 16", "--decoder-output-dim 16: embeddings that are shared"),
         ("--adaptive-softmax-cutoff 9", "need one another"),
         ("--fp16 --bf16", "Cannot combine --fp16"),
+        ("--attention-kernel fused", "--attention-kernel fused needs"),
         ("--encoder-attention-heads 5", "--encoder-attention-heads 5: does not divide"),
         ("--decoder-embed-dim 64", "--share-all-embeddings requires --encoder-embed-dim"),
         ("--encoder-embed-path no/such", "no/such: No such file"),

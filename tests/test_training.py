@@ -88,7 +88,7 @@ def test_everything_that_the_transformer_takes_is_taken(parser):
     ours = vars(parser("--arch", "realformer")).keys()
     theirs = vars(parser("--arch", "transformer")).keys()
     own = {"residual_attention", "residual_chains", "sublayer_scaling"}
-    own |= {"admin_profile_tokens", "missing_omega"}
+    own |= {"admin_profile_tokens", "missing_omega", "attention_kernel"}
     assert ours == theirs | own and not theirs & own
 
 
@@ -114,6 +114,7 @@ def test_architectures_are_listed_where_one_is_not_known(parser, capsys):
         ("--residual-chains", "", ("''", "--residual-attention none")),
         ("--sublayer-scaling", "post-ln", ("none", "admin", "admin-analytic", "deepnorm")),
         ("--missing-omega", "2", ("one", "initial")),
+        ("--attention-kernel", "fast", ("auto", "eager", "fused")),
         ("--encoder-layers-to-keep", "a", ("'a'", "comma-separated list of layers")),
         ("--decoder-layers-to-keep", "1,1", ("'1,1'", "names a layer twice")),
         ("--decoder-layers-to-keep", "-1", ("'-1'", "comma-separated list of layers")),

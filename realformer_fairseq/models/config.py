@@ -15,6 +15,7 @@ from realformer_runtime.command_line import (
     whole_number_from_0,
 )
 
+from ..modules.fused_attention import ATTENTION_KERNEL_CHOICES
 from ..modules.residual_scores import RESIDUAL_ATTENTION_CHOICES
 from ..modules.sublayer_scaling import SUBLAYER_SCALING_CHOICES
 
@@ -122,6 +123,12 @@ class RealFormerConfig(TransformerConfig):
         "one",
         "omega of a training that starts from a checkpoint without: 1, so that the model computes "
         "what it did, or the initial one of --sublayer-scaling",
+    )
+
+    attention_kernel: ChoiceEnum(ATTENTION_KERNEL_CHOICES) = option(
+        "auto",
+        "attention in training and scoring: operation by operation, or in one kernel, which needs "
+        "a GPU and Triton; auto is eager, until somebody has measured that the kernel is faster",
     )
 
     def residual_attention_of(self, chain: str) -> str:

@@ -96,6 +96,7 @@ class RealFormerDecoder(TransformerDecoderBase):
                 previous_encoder_attn_scores=encoder_attn_scores,
                 layers_traversed=layers_traversed,
                 beam=beam,
+                is_last=layers_traversed + 1 == self.num_layers,
             )
             inner_states.append(x)
             if layer_attn is not None and at_alignment_layer:

@@ -52,6 +52,7 @@ class RealFormerEncoder(TransformerEncoderBase):
                 encoder_padding_mask=encoder_padding_mask if has_padding else None,
                 previous_scores=scores,
                 layers_traversed=layers_traversed,
+                is_last=layers_traversed + 1 == self.num_layers,
             )
             if return_all_hiddens and not torch.jit.is_scripting():
                 encoder_states.append(x)

@@ -33,6 +33,7 @@ class RealFormerDecoderLayer(TransformerDecoderLayerBase):
             embed_dim,
             cfg.decoder.attention_heads,
             residual_attention=cfg.residual_attention_of("decoder"),
+            attention_kernel=str(cfg.attention_kernel),
             dropout=cfg.attention_dropout,
             add_bias_kv=add_bias_kv,
             add_zero_attn=add_zero_attn,
@@ -47,6 +48,7 @@ class RealFormerDecoderLayer(TransformerDecoderLayerBase):
             embed_dim,
             cfg.decoder.attention_heads,
             residual_attention=cfg.residual_attention_of("cross"),
+            attention_kernel=str(cfg.attention_kernel),
             kdim=cfg.encoder.embed_dim,
             vdim=cfg.encoder.embed_dim,
             dropout=cfg.attention_dropout,
@@ -70,6 +72,7 @@ class RealFormerDecoderLayer(TransformerDecoderLayerBase):
         previous_encoder_attn_scores: Optional[Tensor] = None,
         layers_traversed: int = 0,
         beam: int = 1,
+        is_last: bool = False,
     ) -> Tuple[Tensor, Optional[Tensor], Optional[Tensor], Optional[Tensor]]:
         """One layer: the forward of ``fairseq/modules/transformer_layer.py`` with scores.
 
@@ -85,11 +88,12 @@ class RealFormerDecoderLayer(TransformerDecoderLayerBase):
             previous_encoder_attn_scores: of the layer below, ``(B * heads, T, S)``
             layers_traversed: decoder layers computed before this one
             beam: number of neighbours in the batch that have the same ``encoder_out``
+            is_last: no layer above takes the scores
 
         Returns:
             output ``(T, B, C)``; cross-attention probabilities ``(heads, B, T, S)``,
             ``(B, T, S)`` or None; scores of self-attention and of cross-attention, each None
-            without a chain
+            as of the attention
         """
         # Departs from fairseq: no prev_self_attn_state, prev_attn_state or ONNX trace.
         attn: Optional[Tensor] = None
@@ -117,6 +121,7 @@ class RealFormerDecoderLayer(TransformerDecoderLayerBase):
             attn_mask=self_attn_mask,
             previous_scores=previous_self_attn_scores,
             layers_traversed=layers_traversed,
+            is_last=is_last,
         )
         if self.c_attn is not None:
             tgt_len, batch = x.size(0), x.size(1)
@@ -146,6 +151,7 @@ class RealFormerDecoderLayer(TransformerDecoderLayerBase):
                 previous_scores=previous_encoder_attn_scores,
                 layers_traversed=layers_traversed,
                 beam=beam,
+                is_last=is_last,
             )
             x = self.encoder_attn_residual(self.dropout_module(x), residual)
             if not self.normalize_before:

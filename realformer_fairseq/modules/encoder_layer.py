@@ -39,6 +39,7 @@ class RealFormerEncoderLayer(TransformerEncoderLayerBase):
             embed_dim,
             cfg.encoder.attention_heads,
             residual_attention=cfg.residual_attention_of("encoder"),
+            attention_kernel=str(cfg.attention_kernel),
             dropout=cfg.attention_dropout,
             self_attention=True,
             q_noise=self.quant_noise,
@@ -53,6 +54,7 @@ class RealFormerEncoderLayer(TransformerEncoderLayerBase):
         attn_mask: Optional[Tensor] = None,
         previous_scores: Optional[Tensor] = None,
         layers_traversed: int = 0,
+        is_last: bool = False,
     ) -> Tuple[Tensor, Optional[Tensor]]:
         """One layer: the forward of ``fairseq/modules/transformer_layer.py`` with scores.
 
@@ -62,9 +64,10 @@ class RealFormerEncoderLayer(TransformerEncoderLayerBase):
             attn_mask: ``(T, T)``, non-zero where attention is not allowed
             previous_scores: of the layer below, ``(B * heads, T, T)``, or None
             layers_traversed: encoder layers computed before this one
+            is_last: no layer above takes the scores
 
         Returns:
-            output ``(T, B, C)`` and scores ``(B * heads, T, T)``, or None without a chain
+            output ``(T, B, C)`` and scores ``(B * heads, T, T)``, or None as of the attention
         """
         # Departs from fairseq: no -1e8, since the attention makes masks finite by itself.
         if attn_mask is not None:
@@ -84,6 +87,7 @@ class RealFormerEncoderLayer(TransformerEncoderLayerBase):
             attn_mask=attn_mask,
             previous_scores=previous_scores,
             layers_traversed=layers_traversed,
+            is_last=is_last,
         )
         # Departs from fairseq: omega scales the residual, here and below.
         x = self.self_attn_residual(self.dropout_module(x), residual)

@@ -12,6 +12,7 @@ from fairseq.modules import MultiheadAttention
 from torch import Tensor, nn
 
 from .decoding_cache import append_step, fold_beams, split_heads, unfold_beams
+from .fused_attention import fused_attention, is_chosen
 from .linear import pack
 from .residual_scores import additive_mask, attention_probabilities, chained_scores
 
@@ -27,6 +28,8 @@ class ResidualMultiheadAttention(MultiheadAttention):
         embed_dim: ``C``
         num_heads: divides ``embed_dim``
         residual_attention: ``mean``, ``sum``, or ``none`` (fairseq's attention)
+        attention_kernel: ``auto``, ``eager`` or ``fused``; the last where it can be used, which no
+            step of incremental decoding is
         kwargs: further arguments of ``fairseq/modules/multihead_attention.py``
 
     Raises:
@@ -34,7 +37,9 @@ class ResidualMultiheadAttention(MultiheadAttention):
             ``add_zero_attn``, which no option of the Transformer sets
     """
 
-    def __init__(self, embed_dim, num_heads, residual_attention="mean", **kwargs):
+    def __init__(
+        self, embed_dim, num_heads, residual_attention="mean", attention_kernel="auto", **kwargs
+    ):
         if kwargs.get("xformers_att_config") is not None:
             raise ValueError(
                 "--encoder-xformers-att-config and --decoder-xformers-att-config cannot be used "
@@ -44,6 +49,7 @@ class ResidualMultiheadAttention(MultiheadAttention):
             raise ValueError("add_bias_kv and add_zero_attn are not supported")
         super().__init__(embed_dim, num_heads, **kwargs)
         self.residual_attention = residual_attention
+        self.is_fused = is_chosen(attention_kernel)
         self.packed: Optional[nn.Module] = None
 
     def pack_projections(self) -> None:
@@ -65,6 +71,7 @@ class ResidualMultiheadAttention(MultiheadAttention):
         previous_scores: Optional[Tensor] = None,
         layers_traversed: int = 0,
         beam: int = 1,
+        is_last: bool = False,
     ) -> Tuple[Tensor, Optional[Tensor], Optional[Tensor]]:
         """Attention whose scores include those of the layers below.
 
@@ -79,14 +86,21 @@ class ResidualMultiheadAttention(MultiheadAttention):
             layers_traversed: layers of this stack computed before this one
             beam: number of neighbours in the batch that have the same keys and values; with
                 ``static_kv`` the cache holds these once for all of them
+            is_last: no layer above takes the scores, so that a fused kernel need not write them
 
         Returns:
             output ``(T, B, C)``; probabilities ``(B, T, S)``, or ``(heads, B, T, S)`` with
             ``need_head_weights``, or None; unmasked scores ``(B * heads, T, S)`` for the layer
-            above, or None without a chain. If beams share cached keys, the scores are
-            ``(B / beam * heads, beam * T, S)``
+            above, or None without a chain or such a layer. If beams share cached keys, the scores
+            are ``(B / beam * heads, beam * T, S)``
         """
         tgt_len, batch, _ = query.size()
+        whole = incremental_state is None and not (need_weights or need_head_weights)
+        if not torch.jit.is_scripting() and self.is_fused and whole:
+            masks, below = (key_padding_mask, attn_mask), (previous_scores, layers_traversed)
+            fused = fused_attention(self, query, key, value, *masks, *below, is_last)
+            if fused is not None:
+                return self.out_proj(fused[0]), None, fused[1]
         q, k, v, mask, beam = self._project(
             query, key, value, key_padding_mask, attn_mask, incremental_state, static_kv, beam
         )

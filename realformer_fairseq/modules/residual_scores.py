@@ -31,6 +31,15 @@ def chain_weights(residual_attention: str, layers_traversed: int) -> Tuple[float
     return layers_traversed / (layers_traversed + 1), 1.0 / (layers_traversed + 1)
 
 
+def is_carried_in_float32(q: Tensor, residual_attention: str) -> bool:
+    """Whether a layer returns float32 scores for queries in half precision.
+
+    A ``sum`` grows with depth beyond the resolution of a half.
+    """
+    half = q.dtype == torch.float16 or q.dtype == torch.bfloat16
+    return half and residual_attention == "sum"
+
+
 def chained_scores(
     q: Tensor,
     k: Tensor,
@@ -49,11 +58,9 @@ def chained_scores(
         scaling: ``1 / sqrt(head_dim)``
 
     Returns:
-        scores ``(B * heads, T, S)`` of the type of ``q``. A ``sum`` in half precision is float32,
-        since it grows with depth beyond the resolution of a half
+        scores ``(B * heads, T, S)`` of the type of ``q`` or :func:`is_carried_in_float32`
     """
-    half = q.dtype == torch.float16 or q.dtype == torch.bfloat16
-    in_float32 = half and residual_attention == "sum"
+    in_float32 = is_carried_in_float32(q, residual_attention)
     carry, fresh = chain_weights(
         residual_attention, 0 if previous_scores is None else layers_traversed
     )

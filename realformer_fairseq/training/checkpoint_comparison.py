@@ -12,7 +12,8 @@ from ..models.config import RealFormerConfig, own_options
 from ..models.stacks import ModelOfStacks
 from ..modules.encoder_layer import FAST_PATH_PARAMETERS
 
-AT_THE_START = ("admin_profile_tokens", "missing_omega")
+# Options of ours that change nothing of what a trained model computes.
+NOT_COMPARED = ("admin_profile_tokens", "missing_omega", "attention_kernel")
 STACK = (
     "layers",
     "embed_dim",
@@ -67,7 +68,7 @@ def differing_options(state: Dict[str, Any], model_cfg: Any, model: nn.Module) -
     own = own_options(type(model.cfg) if isinstance(model, ModelOfStacks) else RealFormerConfig)
     of_transformer = {each.name: each.metadata["transformer"] or None for each in own}
     found = []
-    for name in (*(name for name in of_transformer if name not in AT_THE_START), *COMPARED):
+    for name in (*(name for name in of_transformer if name not in NOT_COMPARED), *COMPARED):
         stored = stored_option(state, "model", name, of_transformer.get(name))
         given = getattr(model_cfg, name, None)
         if given is None:

@@ -18,6 +18,7 @@ from omegaconf import OmegaConf
 from realformer_runtime.command_line import UserError, flag
 
 from .data_checks import check_data
+from .kernel_checks import attention_kernel
 from .option_ranges import check_ranges
 from .resume_choice import LAST, RESETS
 from .task_checks import PYTORCH_DDP, check_fit, task_options
@@ -52,7 +53,7 @@ def check_options(cfg: Any) -> None:
     Raises:
         UserError: naming the flag
     """
-    refuse_first(hardware(cfg))
+    refuse_first([*hardware(cfg), *attention_kernel(cfg)])
     check_settings(cfg)
 
 
