@@ -106,6 +106,7 @@ assert not any(name.startswith("realformer") for name in sys.modules)
 """
 
 
+@pytest.mark.slow
 def test_without_scores_language_models_are_fairseqs(tmp_path):
     """fairseq loads them without this plugin, with the same output."""
     data, expected, paths = language_models.write_data(tmp_path, splits=()), [], []

@@ -24,7 +24,9 @@ def build(vocabulary, *flags):
     """As fairseq's commands build it."""
     parser = options.get_training_parser()
     words = [".", f"--bpe={wordpiece.NAME}", f"--wordpiece-vocab={vocabulary}", *flags]
-    args = options.parse_args_and_arch(parser, [*words, "--task=masked_lm", "--arch=roberta"])
+    args = options.parse_args_and_arch(
+        parser, [*words, "--task=masked_lm", "--criterion=masked_lm", "--arch=roberta"]
+    )
     return encoders.build_bpe(args)
 
 
