@@ -114,6 +114,11 @@ def losses_table(folder):
     return summarize.markdown_table(runs, summarize.read_scores(folder))
 
 
+def accuracies_table(folder):
+    points = masked_lm.read(masked_lm.Point, folder / "curves.csv")
+    return masked_lm.markdown_table(points, masked_lm.read(masked_lm.Final, folder / "final.csv"))
+
+
 def attention_table(folder):
     names = dict.fromkeys(row[2] for row in cells((folder / "table.md").read_text("utf-8"))[1:])
     means = {name: compare.means_by_layer(folder / name / "attention.csv") for name in names}
@@ -124,6 +129,7 @@ def attention_table(folder):
     "name, make, readme",
     [
         ("residual-attention", losses_table, True),
+        ("masked-lm", accuracies_table, True),
         ("attention", attention_table, True),
         ("attention/seed-2", attention_table, False),
     ],
