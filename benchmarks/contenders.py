@@ -35,20 +35,30 @@ class Task:
 def options_of(name: str, shape: Shape, dropout: float = 0.0) -> argparse.Namespace:
     """The options of a model, complete."""
     arch, options = FAIRSEQ_MODELS[name]
+    return completed(
+        arch,
+        shape,
+        dropout,
+        decoder_layers=shape.decoder_layers,
+        decoder_attention_heads=shape.heads,
+        share_all_embeddings=True,
+        activation_dropout=dropout,
+        max_source_positions=1024,
+        max_target_positions=1024,
+        **options,
+    )
+
+
+def completed(arch: str, shape: Shape, dropout: float, **options) -> argparse.Namespace:
+    """The options of an architecture with an encoder of a shape, and further ones, complete."""
     args = argparse.Namespace(
         arch=arch,
         encoder_embed_dim=shape.width,
         encoder_ffn_embed_dim=shape.ffn,
         encoder_layers=shape.encoder_layers,
         encoder_attention_heads=shape.heads,
-        decoder_layers=shape.decoder_layers,
-        decoder_attention_heads=shape.heads,
-        share_all_embeddings=True,
         dropout=dropout,
         attention_dropout=dropout,
-        activation_dropout=dropout,
-        max_source_positions=1024,
-        max_target_positions=1024,
         **options,
     )
     ARCH_CONFIG_REGISTRY[arch](args)

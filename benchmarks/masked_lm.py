@@ -6,16 +6,15 @@ As ``benchmarks.training``, whose figures these are: an update predicts 15 % of 
 same weights, batch and masked words for all contenders.
 """
 
-import argparse
 from typing import List
 
 import torch
-from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
+from fairseq.models import ARCH_MODEL_REGISTRY
 from torch import Tensor
 from torch.nn import functional
 
 import realformer_fairseq  # noqa: F401  registers the architectures
-from benchmarks.contenders import Task, make_batch
+from benchmarks.contenders import Task, completed, make_batch
 from benchmarks.options import (
     PRECISIONS,
     SHAPES,
@@ -41,18 +40,7 @@ def build(name: str, shape: Shape, task: Task, dropout: float, seed: int = 1):
     """A model with the same random weights as the others."""
     torch.manual_seed(seed)
     arch, options = CONTENDERS[name]
-    args = argparse.Namespace(
-        arch=arch,
-        encoder_embed_dim=shape.width,
-        encoder_ffn_embed_dim=shape.ffn,
-        encoder_layers=shape.encoder_layers,
-        encoder_attention_heads=shape.heads,
-        dropout=dropout,
-        attention_dropout=dropout,
-        max_positions=512,
-        **options,
-    )
-    ARCH_CONFIG_REGISTRY[arch](args)
+    args = completed(arch, shape, dropout, max_positions=512, **options)
     return ARCH_MODEL_REGISTRY[arch].build_model(args, task)
 
 

@@ -1,8 +1,9 @@
 """The options of the model: those of fairseq's Transformer and our own."""
 
 import argparse
+import contextlib
 from dataclasses import Field, dataclass, field, fields
-from typing import Any, Iterable, List, Optional, Sequence, Type
+from typing import Any, Iterable, Iterator, List, Optional, Sequence, Type
 
 from fairseq.dataclass import ChoiceEnum
 from fairseq.dataclass.utils import eval_str_list  # unlike that of fairseq.utils, it runs no code
@@ -24,6 +25,15 @@ CHAINS = ("encoder", "decoder", "cross")
 
 class RefusedOption(UserError, ValueError):
     """An option of the model that cannot work; the message names it and what is accepted."""
+
+
+@contextlib.contextmanager
+def refusals_of_fairseq() -> Iterator[None]:
+    """Turn what fairseq raises over options while it builds a model into a RefusedOption."""
+    try:
+        yield
+    except (AssertionError, ValueError) as error:
+        raise RefusedOption(str(error) or repr(error)) from error
 
 
 def as_text(value: Any) -> str:

@@ -20,7 +20,7 @@ from fairseq.models.transformer_lm import (
 from omegaconf import OmegaConf
 
 from .architectures import set_defaults
-from .config import LanguageModelConfig, RefusedOption, own_options
+from .config import LanguageModelConfig, own_options, refusals_of_fairseq
 from .decoder import RealFormerDecoder
 from .hub_interface import check_files, check_model, without_ids
 from .input_embeddings import build_input_embeddings
@@ -77,13 +77,11 @@ class RealFormerLanguageModel(ModelOfStacks, TransformerLanguageModel):
         kept = take_layers_to_keep(args, cls)
         cfg = LanguageModelConfig.from_namespace(args)
         cfg.check()
-        try:
+        with refusals_of_fairseq():
             embed_tokens = build_input_embeddings(args, task.source_dictionary, cls.build_embedding)
             decoder = RealFormerDecoder(
                 cfg, task.target_dictionary, embed_tokens, no_encoder_attn=True
             )
-        except (AssertionError, ValueError) as error:
-            raise RefusedOption(str(error) or repr(error)) from error
         if OmegaConf.is_config(args):
             OmegaConf.set_struct(args, True)
         return finish(cls(decoder), cfg, kept)

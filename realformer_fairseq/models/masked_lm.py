@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from ..modules.sublayer_scaling import initialize_deepnorm
 from .bert_architectures import BERT_ARCHITECTURES, realformer_masked_lm
-from .config import MaskedLMConfig, RefusedOption
+from .config import MaskedLMConfig, refusals_of_fairseq
 from .encoder import RealFormerEncoder
 from .masked_lm_hub import MaskedLMHub, load_hub
 from .parser import add_own_arguments, check_names
@@ -139,10 +139,8 @@ class RealFormerMaskedLM(ModelOfStacks, RobertaModel):
         kept = take_layers_to_keep(args, cls)
         cfg = MaskedLMConfig.from_namespace(args)
         cfg.check()
-        try:
+        with refusals_of_fairseq():
             encoder = RealFormerMaskedLMEncoder(cfg, args, task.source_dictionary)
-        except (AssertionError, ValueError) as error:
-            raise RefusedOption(str(error) or repr(error)) from error
         model = finish(cls(args, encoder), cfg, kept)
         if str(cfg.sublayer_scaling) == "deepnorm":  # fairseq has initialised all weights as BERT
             for layer in model.stack("encoder").layers.children():

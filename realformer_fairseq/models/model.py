@@ -6,7 +6,7 @@ from omegaconf import OmegaConf
 
 from . import layer_pruning
 from .architectures import ARCHITECTURES, complete_options, realformer
-from .config import RealFormerConfig, RefusedOption
+from .config import RealFormerConfig, refusals_of_fairseq
 from .decoder import RealFormerDecoder
 from .encoder import RealFormerEncoder
 from .hub_interface import TranslationHub, check_files
@@ -43,10 +43,8 @@ class RealFormerModel(ModelOfStacks, TransformerModelBase):
         kept = take_layers_to_keep(args, cls)
         cfg = RealFormerConfig.from_namespace(args)
         cfg.check()
-        try:
+        with refusals_of_fairseq():
             model = super().build_model(cfg, task)
-        except (AssertionError, ValueError) as error:
-            raise RefusedOption(str(error) or repr(error)) from error
         return finish(model, cfg, kept)
 
     @classmethod
