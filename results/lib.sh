@@ -27,6 +27,15 @@ read_options() { # what is accepted, such as '--data --lr [--no-validation] NAME
   done
 }
 
+# NAMES is what was named, or all; each has to be known to the script's `options_of`.
+choose_names() { # all names
+  local name
+  [[ ${#NAMES[@]} -gt 0 ]] || NAMES=("$@")
+  for name in "${NAMES[@]}"; do
+    options_of "$name" >/dev/null || die "'$name' is none of $* (-h for help)"
+  done
+}
+
 # Starts a function in the background, in a process group of its own, once fewer than $JOBS run. What
 # goes wrong in one does not end the others.
 STARTED=()

@@ -53,10 +53,7 @@ options_of() { # name; prints the options in which the model differs
 CORPUS="" OUT="$PROJECT/data/masked-lm" LANGUAGES="en fr" SEEDS="1 2"
 UPDATES=4000 JOBS="$(cores)"
 read_options "--corpus --out --languages --seeds --updates --jobs NAME" "$@"
-[[ ${#NAMES[@]} -gt 0 ]] || NAMES=("${ALL[@]}")
-for name in "${NAMES[@]}"; do
-  options_of "$name" >/dev/null || die "'$name' is none of ${ALL[*]} (-h for help)"
-done
+choose_names "${ALL[@]}"
 read -ra LANGUAGES <<<"$LANGUAGES"
 [[ -n "$CORPUS" ]] || die "--corpus is needed (-h for help)"
 for language in "${LANGUAGES[@]}"; do need_file "--corpus $CORPUS" "$CORPUS/bpe/train.$language"; done

@@ -16,7 +16,7 @@ from realformer_checkpoints.figures import new_figure, save
 from realformer_checkpoints.training_log import log_lines
 from realformer_runtime.atomic_output import atomic_output
 from realformer_runtime.command_line import ArgumentParser, UserError, run_main
-from results.seeds import mean_and_values, plot_seeds, updates_until
+from results.seeds import differences, mean_and_values, plot_seeds, updates_until
 
 PROGRAM = "summarize.py"
 BASELINE = "fairseq-post-ln"
@@ -200,12 +200,9 @@ def draw(points: Sequence[Point], output: Path) -> None:
             color = "black" if name == BASELINE else f"C{number}"
             if curves:
                 plot_seeds(above, name, color, list(curves.values()))
-            pairs = [
-                (curve, baselines[seed]) for seed, curve in curves.items() if seed in baselines
-            ]
-            compared = [{at: a[at] - b[at] for at in a.keys() & b.keys()} for a, b in pairs]
-            if any(compared):
-                plot_seeds(below, name, color, list(filter(None, compared)))
+            compared = differences(curves, baselines)
+            if compared:
+                plot_seeds(below, name, color, compared)
         above.set(title=LANGUAGES[language])
         above.legend(fontsize=8)
         below.set(xlabel="updates")

@@ -56,10 +56,7 @@ options_of() { # name; prints the options in which the model differs
 CORPUS="" OUT="$PROJECT/data/residual-attention" SEEDS="1 2"
 UPDATES=1700 LR=2e-3 DROPOUT=0.1 JOBS="$(cores)" NO_TRANSLATION=""
 read_options "--corpus --out --seeds --updates --lr --dropout --jobs [--no-translation] NAME" "$@"
-[[ ${#NAMES[@]} -gt 0 ]] || NAMES=("${ALL[@]}")
-for name in "${NAMES[@]}"; do
-  options_of "$name" >/dev/null || die "'$name' is none of ${ALL[*]} (-h for help)"
-done
+choose_names "${ALL[@]}"
 [[ -n "$CORPUS" ]] || die "--corpus is needed (-h for help)"
 for file in data-bin/dict.en.txt raw/test.en raw/test.fr; do
   need_file "--corpus $CORPUS" "$CORPUS/$file"

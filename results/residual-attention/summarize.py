@@ -17,7 +17,7 @@ from realformer_checkpoints.figures import new_figure, save
 from realformer_checkpoints.training_log import log_lines, read_curves, read_speeds
 from realformer_runtime.atomic_output import atomic_output
 from realformer_runtime.command_line import ArgumentParser, UserError, run_main
-from results.seeds import mean_and_values, plot_seeds, updates_until
+from results.seeds import differences, mean_and_values, plot_seeds, updates_until
 
 PROGRAM = "summarize.py"
 BASELINES = ("none", "admin")  # of the paired bootstrap, and of when a loss is reached
@@ -167,19 +167,18 @@ def draw(runs: Sequence[Run], output: Path) -> None:
     shown = {title: names for title, names in shown.items() if names}
     figure = new_figure(1 + 5 * len(shown), 8, dpi=110)
     panels = figure.subplots(2, len(shown), sharex=True, sharey="row", squeeze=False)
-    for (losses, differences), (title, names) in zip(panels.T, shown.items()):
+    for (losses, below), (title, names) in zip(panels.T, shown.items()):
         also = [BASELINES[0]] if names is admin and BASELINES[0] in seeds else []
         for name in also + names:
             plot(losses, name, [run.losses for run in seeds[name]])
-            pairs = [(run.losses, baselines.get(run.seed, {})) for run in seeds[name]]
-            compared = [{at: a[at] - b[at] for at in a.keys() & b.keys()} for a, b in pairs]
-            if any(compared):
-                plot(differences, name, list(filter(None, compared)))
+            compared = differences({run.seed: run.losses for run in seeds[name]}, baselines)
+            if compared:
+                plot(below, name, compared)
         losses.set(title=title)
-        differences.set(xlabel="updates")
+        below.set(xlabel="updates")
         losses.legend(fontsize=8)
         losses.grid(alpha=0.3)
-        differences.grid(alpha=0.3)
+        below.grid(alpha=0.3)
     panels[0][0].set_ylabel("validation loss, bits per subword")
     panels[1][0].set_ylabel("the same, less that of 'none'")
     figure.tight_layout()
