@@ -16,6 +16,7 @@
 #   fairseq-post-ln, fairseq-pre-ln   fairseq's own RoBERTa
 #   none, mean, sum                   ours: without residual scores, their mean, their sum
 #   mean-half, sum-half               the same in half of the updates
+#   fairseq-post-ln-long, mean-long, sum-long   the same in three times as many
 #
 # What is done is not done again; what was interrupted goes on. The learning rate of each is the best
 # of three in short trainings, on the English side. A training takes about 10 minutes on one core.
@@ -30,7 +31,10 @@
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
-ALL=(fairseq-post-ln sum mean fairseq-pre-ln sum-half mean-half none)
+ALL=(
+  fairseq-post-ln sum mean fairseq-pre-ln sum-half mean-half none
+  fairseq-post-ln-long sum-long mean-long
+)
 MASKS=(11 12 13 14 15) # seeds of the masks that final accuracy is the mean over
 
 rates_of() { # name; prints the learning rates that are tried
@@ -45,8 +49,21 @@ options_of() { # name; prints the options in which the model differs
     fairseq-post-ln) echo "--arch roberta" ;;
     fairseq-pre-ln) echo "--arch roberta_prenorm" ;;
     none | mean | sum) echo "--arch realformer_masked_lm --residual-attention $1" ;;
-    *-half) options_of "${1%-half}" ;;
+    *-half | *-long) options_of "$(model_of "$1")" ;;
     *) return 1 ;;
+  esac
+}
+
+model_of() { # name; prints it without how long it trains
+  local name="${1%-half}"
+  echo "${name%-long}"
+}
+
+updates_of() { # name
+  case "$1" in
+    *-half) echo "$((UPDATES / 2))" ;;
+    *-long) echo "$((UPDATES * 3))" ;;
+    *) echo "$UPDATES" ;;
   esac
 }
 
@@ -123,7 +140,8 @@ last_of() { # log, words before the number
 }
 
 rate_of() { # name; prints the learning rate whose short training had the lowest loss
-  local rate name="${1%-half}"
+  local rate name
+  name="$(model_of "$1")"
   for rate in $(rates_of "$name"); do
     echo "$(<"$OUT/rates/$name-$rate.loss") $rate"
   done | sort -g | sed -n '1s/.* //p'
@@ -131,8 +149,8 @@ rate_of() { # name; prints the learning rate whose short training had the lowest
 
 # Pre-training, its accuracy on the test set, and fine-tuning.
 one() { # name, language, seed
-  local run="$OUT/$2/$1-$3" updates="$UPDATES" mask
-  [[ "$1" != *-half ]] || updates=$((UPDATES / 2))
+  local run="$OUT/$2/$1-$3" updates mask
+  updates="$(updates_of "$1")"
   if [[ ! -e "$run.trained" ]]; then
     train "$1" "$2" "$3" "$(rate_of "$1")" "$updates" --save-dir "$run" --no-epoch-checkpoints \
       --save-interval-updates 1000 --keep-interval-updates 1 \
@@ -181,10 +199,9 @@ for language in "${LANGUAGES[@]}"; do prepare "$language"; done
 [[ -e "$OUT/en/prepared" ]] || prepare en
 mkdir -p "$OUT/rates"
 for language in "${LANGUAGES[@]}"; do job "yardstick of $language" yardstick "$language"; done
-for name in "${NAMES[@]}"; do
-  for rate in $(rates_of "$name"); do
-    [[ "$name" == *-half ]] || job "$name at $rate" try_rate "$name" "$rate"
-  done
+mapfile -t models < <(for name in "${NAMES[@]}"; do model_of "$name"; done | sort -u)
+for name in "${models[@]}"; do
+  for rate in $(rates_of "$name"); do job "$name at $rate" try_rate "$name" "$rate"; done
 done
 wait_for_jobs
 for seed in "${SEEDS[@]}"; do

@@ -28,6 +28,9 @@ LABELS = {
     "sum": "sum of scores",
     "mean-half": "mean, half of the updates",
     "sum-half": "sum, half of the updates",
+    "fairseq-post-ln-long": "fairseq's RoBERTa, Post-LN, three times the updates",
+    "mean-long": "mean, three times the updates",
+    "sum-long": "sum, three times the updates",
 }
 LANGUAGES = {"en": "English", "fr": "French"}
 VALIDATION = re.compile(
