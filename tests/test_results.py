@@ -3,6 +3,7 @@
 import csv
 import importlib.util
 import json
+import re
 
 import pytest
 from conftest import PROJECT
@@ -140,6 +141,41 @@ def test_tables_are_those_of_the_figures_beside_them(name, make, readme):
     if readme:
         shown = cells((RESULTS / name / "README.md").read_text("utf-8"))
         assert [row for row in table if row not in shown] == []
+
+
+@pytest.mark.parametrize("name", ["demo", "debian-en-fr", "table7-debian-cpu"])
+def test_scores_are_those_of_the_file_beside_them(name):
+    """Those with a signature, and those by domain, with as many decimals as the README has."""
+    figures = json.loads((RESULTS / name / "scores.json").read_text("utf-8"))
+    readme = (RESULTS / name / "README.md").read_text("utf-8")
+    shown = re.findall(r"^(\S.*?)(?: \(.*\))?  ([\d.]+)  (nrefs:\S+)$", readme, re.M)
+    assert len(shown) >= 2
+    for measure, score, signature in shown:
+        assert signature == figures[measure]["signature"]
+        assert score == rounded(figures[measure]["score"], score)
+    domains = figures.get("domains", {})
+    rows = [row for row in cells(readme) if row[0].split(" (")[0] in domains]
+    assert len(rows) == len(domains)
+    for domain, pairs, score in rows:
+        found = domains[domain.split(" (")[0]]
+        assert (pairs, score) == (str(found["lines"]), rounded(found["sacreBLEU"]["score"], score))
+
+
+def rounded(value, like):
+    """A number with as many decimals as ``like`` has."""
+    return f"{value:.{len(like.partition('.')[2])}f}"
+
+
+def test_yardsticks_are_those_of_the_file():
+    with open(RESULTS / "debian-en-fr/yardsticks.csv", newline="") as file:
+        found = {row["yardstick"]: float(row["sacreBLEU"]) for row in csv.DictReader(file)}
+    copied, remembered = found["copying the source"], found["translation memory"]
+    for path in (PROJECT / "README.md", RESULTS / "debian-en-fr/README.md"):
+        text = " ".join(path.read_text("utf-8").split())
+        shown = re.search(
+            r"opying the source (?:has )?(\d+\.\d), a translation memory (\d+\.\d)", text
+        )
+        assert shown.groups() == (f"{copied:.1f}", f"{remembered:.1f}")
 
 
 ACCURACY = "valid on '{}' subset | loss {} | accuracy {} | ppl 9 | bsz 20 | num_updates {}"
