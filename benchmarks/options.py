@@ -34,6 +34,7 @@ SHAPES = {
     "d512": Shape(512, 2048, 8, 6, 6, sentences=32, length=25),
     "d128": Shape(128, 512, 4, 18, 6, sentences=32, length=25),
     "d64": Shape(64, 256, 4, 60, 12, sentences=32, length=25),
+    "d256": Shape(256, 1024, 4, 6, 6, sentences=32, length=25),
     "long": Shape(512, 2048, 8, 6, 6, sentences=4, length=250),
     "small-d512": Shape(512, 2048, 8, 6, 6, sentences=16, length=30),
     "small-d256": Shape(256, 1024, 4, 3, 3, sentences=16, length=30),

@@ -11,6 +11,7 @@ import torch
 from conftest import PROJECT, fails, run
 from models import MODES, assert_same_gradients, batch, build, build_with_weights_of, logits
 
+from benchmarks import throughput
 from benchmarks.eager_realformer import EagerAttention, make_eager
 from benchmarks.rounds import in_turns, ratios
 from benchmarks.tables import table, with_spread
@@ -109,6 +110,23 @@ def test_averaging(tmp_path):
     figures = report["cases"][0]["figures"]["mapped"]
     assert figures["seconds_without_import"] < figures["seconds"]
     assert figures["peak_bytes"][0] > 2**26  # torch alone has more
+
+
+def test_throughput_is_the_median_of_the_log_without_its_first_line(monkeypatch):
+    speeds = (20, 100, 400, 150)
+    log = [f"epoch 001: 5 / 9 loss=8, wps={wps}, num_updates={n}" for n, wps in enumerate(speeds)]
+    monkeypatch.setattr(throughput, "called", lambda *command, **options: "\n".join(log))
+    assert throughput.measure(["fairseq-train"], tokens=300, threads=1) == {"seconds": 2.0}
+
+
+@pytest.mark.slow
+def test_throughput(tmp_path):
+    path = tmp_path / "raw.json"
+    options = ["--shapes", "tiny,long", "--updates", 10, "--types", 50, "--rounds", 1]
+    options += ["--contenders", "fairseq,mean", "--json", path]
+    printed = run("python3", "-m", "benchmarks.throughput", *options, cwd=PROJECT).stdout
+    report = check_report(path, ["fairseq", "mean"], 1, printed)
+    assert [case["amount"] for case in report["cases"]] == [4 * 6, 4 * 250]
 
 
 def test_quoted_tables_are_those_of_the_raw_figures():
