@@ -56,6 +56,10 @@ def test_options_of_the_training_and_of_fairseq(tmp_path):
         (["--row", "fr-6-6", "--model", "rezero"], "--model: 'rezero' is not one of post-ln"),
         (["--row", "fr-6-6", "--scale", "big"], "--scale: 'big' is not one of paper, cpu"),
         (["--row", "de-6-6", "--corpus", "debian"], "--corpus debian is English-French"),
+        (
+            ["--row", "fr-6-6", "--against", "/no"],
+            "--against /no: no such file: '/no/",
+        ),
         (["--row", "fr-6-6", "--epochs", "3"], "unknown option '--epochs'"),
     ],
 )
@@ -79,7 +83,14 @@ def test_what_is_done_is_not_done_again(prepared, raw_corpus, trained, tmp_path)
     assert f"sacreBLEU {scores['sacreBLEU']['score']:.1f}, signature" in card.read_text()
     card.write_text("filled in by hand")
     before = (out / "generate.log").stat().st_mtime_ns
-    assert run(*line).stdout == first.stdout
+    for baseline in ("admin", "the control"):
+        (tmp_path / baseline).mkdir()
+        shutil.copy(out / "generate.log", tmp_path / baseline)
+        line += ["--against", tmp_path / baseline]
+    assert run(*line).stdout.startswith(first.stdout)
+    compared = json.loads((out / "against-the control.json").read_text())
+    *_, ours = compared["paired_bootstrap"]["sacreBLEU"]["systems"].values()
+    assert ours["p_value"] == 1.0 and (out / "against-admin.json").exists()
     assert (out / "generate.log").stat().st_mtime_ns == before
     assert card.read_text() == "filled in by hand"
     assert "was made with 'fr-6-6 realformer" in fails(*line, "--model", "admin")
