@@ -64,22 +64,6 @@ def fails(*command, **options):
     return errors[0]
 
 
-def train(data, checkpoints, *options, validate=False):
-    """fairseq-train with TRAINING and further options, which win over those."""
-    if not validate:
-        options = ("--disable-validation", *options)
-    return run(
-        "fairseq-train",
-        data,
-        "--user-dir",
-        PROJECT / "realformer_fairseq",
-        "--save-dir",
-        checkpoints,
-        *TRAINING,
-        *options,
-    )
-
-
 @pytest.fixture(scope="session")
 def raw_corpus(tmp_path_factory) -> Path:
     """240 pairs of the sample corpus' sentences, as a folder of plain text."""
@@ -150,9 +134,11 @@ def prepared(raw_corpus, tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def trained(prepared, tmp_path_factory) -> Path:
-    """Checkpoints of 20 updates, one every 10, and the training's log."""
+    """Checkpoints of 20 updates, one every 10, and the training's log, by the command line."""
     folder = tmp_path_factory.mktemp("trained")
     options = ["--max-update", 20, "--save-interval-updates", 10, "--no-epoch-checkpoints"]
-    result = train(prepared / "data-bin", folder, *options)
+    options += ["--disable-validation", "--user-dir", PROJECT / "realformer_fairseq"]
+    line = [prepared / "data-bin", *TRAINING, *options, "--save-dir", folder]
+    result = run("fairseq-train", *line)
     (folder / "train.log").write_text(result.stderr + result.stdout)
     return folder

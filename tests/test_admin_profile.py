@@ -6,8 +6,8 @@ import re
 import numpy as np
 import pytest
 import torch
-from conftest import TRAINING, train
-from fairseq_mains import make_trainer
+from conftest import TRAINING
+from fairseq_mains import log_of_training, make_trainer
 from hubs import from_pretrained
 from models import PAD
 from training_results import losses
@@ -152,17 +152,17 @@ def test_no_other_scaling_takes_a_profile(trainer_with, scaling, caplog):
     assert all(torch.equal(value, after[name]) for name, value in before.items())
 
 
-def logged(result):
+def logged(log):
     """Omegas by name, as the log of fairseq-train has them."""
-    return {name: float(value) for name, value in PROFILED.findall(result.stderr + result.stdout)}
+    return {name: float(value) for name, value in PROFILED.findall(log)}
 
 
 @pytest.fixture(scope="module")
 def admin_trained(prepared, tmp_path_factory):
     """One update with learning rate 0, so that the checkpoint has the profile; it, as logged."""
     folder = tmp_path_factory.mktemp("admin")
-    result = train(prepared / "data-bin", folder, *ADMIN, "--max-update", 1, "--lr", 0)
-    return folder, logged(result)
+    options = [*ADMIN, "--max-update", 1, "--lr", 0]
+    return folder, logged(log_of_training(prepared / "data-bin", folder, *options))
 
 
 def test_the_log_and_the_checkpoint_have_the_profile(admin_trained, prepared, caplog):
@@ -184,7 +184,7 @@ def test_resuming_takes_no_profile_and_keeps_omega(admin_trained, prepared, tmp_
         state["model"][name] += 3
     torch.save(state, checkpoint)
     options = [*ADMIN, "--max-update", 2, "--lr", 0, "--reset-lr-scheduler"]
-    assert logged(train(prepared / "data-bin", tmp_path, *options)) == {}
+    assert logged(log_of_training(prepared / "data-bin", tmp_path, *options)) == {}
     after = torch.load(checkpoint, weights_only=True)["model"]
     for name in admin_trained[1]:
         assert torch.equal(after[name], state["model"][name]), name
@@ -222,10 +222,11 @@ def test_omega_that_the_model_has_no_place_for(admin_trained, trainer_with):
 def test_unbalanced_depths_train(prepared, tmp_path):
     """18-2: users of Transformer-Clinic saw such models diverge (its issue 9)."""
     layers = ["--encoder-layers", 18, "--decoder-layers", 2, "--lr", 2e-3]
-    result = train(prepared / "data-bin", tmp_path, *ADMIN, *layers, "--max-update", 20)
-    found = list(losses(result.stderr + result.stdout).values())
+    options = [*ADMIN, *layers, "--max-update", 20]
+    log = log_of_training(prepared / "data-bin", tmp_path, *options)
+    found = list(losses(log).values())
     assert len(found) == 20 and max(found[-5:]) < min(found[:5])
-    assert len(logged(result)) == 18 * 2 + 2 * 3
+    assert len(logged(log)) == 18 * 2 + 2 * 3
 
 
 def test_omega_of_a_profile_after_loading_is_that_of_the_optimizer(trainer_with, trained):

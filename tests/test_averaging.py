@@ -11,8 +11,9 @@ import pytest
 import torch
 from checkpoint_files import average, fairseq_state, random_model, save
 from commands import error_of, outcome
-from conftest import PROJECT, run, train
+from conftest import PROJECT, run
 from fairseq.checkpoint_utils import load_checkpoint_to_cpu, load_model_ensemble
+from fairseq_mains import log_of_training
 from omegaconf import OmegaConf
 
 from benchmarks.averaging import anonymous_bytes
@@ -317,7 +318,7 @@ def with_ema(prepared, tmp_path_factory):
     folder = tmp_path_factory.mktemp("ema")
     options = ["--store-ema", "--ema-fp32", "--ema-decay", 0.5, "--max-update", 12]
     options += ["--save-interval-updates", 4, "--no-epoch-checkpoints"]
-    train(prepared / "data-bin", folder, *options)
+    log_of_training(prepared / "data-bin", folder, *options)
     return folder
 
 
@@ -344,7 +345,7 @@ def test_ema_weights_are_averaged_in_place_of_the_model(with_ema, prepared, tmp_
     assert average("--inputs", output, last, "--ema", "--output", output) is None
     # A training starts from it, and goes on with its EMA.
     start = ["--finetune-from-model", output, "--store-ema", "--ema-seed-model", output]
-    train(prepared / "data-bin", tmp_path / "tuned", *start, "--max-update", 1)
+    log_of_training(prepared / "data-bin", tmp_path / "tuned", *start, "--max-update", 1)
 
 
 def test_a_file_without_ema_weights_is_named(with_ema, trained, tmp_path):

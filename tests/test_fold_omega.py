@@ -11,10 +11,10 @@ import language_models
 import pytest
 import torch
 from commands import error_of, outcome
-from conftest import PROJECT, run, train
+from conftest import PROJECT, run
 from fairseq import checkpoint_utils
 from fairseq.models import ARCH_MODEL_REGISTRY
-from fairseq_mains import SEARCH, generate, lines_by_kind, numbers
+from fairseq_mains import SEARCH, generate, lines_by_kind, log_of_training, numbers
 from hubs import randomize
 from models import TASK, arguments, assert_close, batch, logits, with_trained_omega
 
@@ -242,7 +242,7 @@ def fold(prepared, tmp_path_factory):
         options = ["--sublayer-scaling", "admin", "--residual-attention", mode, "--max-update", 10]
         # What only the plugin has must not be left in a plain transformer.
         options += ["--optimizer", "radam", "--tokenizer", "realformer_moses"]
-        train(prepared / "data-bin", folder, *options, "--no-epoch-checkpoints")
+        log_of_training(prepared / "data-bin", folder, *options, "--no-epoch-checkpoints")
         checkpoint = randomize(folder / "checkpoint_last.pt", folder / "random.pt")
         output = folder / "folded model.pt"
         script = PROJECT / "scripts/fold_admin.sh"

@@ -4,9 +4,10 @@ import re
 
 import pytest
 import torch
-from conftest import PROJECT, train
+from conftest import PROJECT
 from fairseq import options, utils
 from fairseq.models import ARCH_MODEL_NAME_REGISTRY
+from fairseq_mains import log_of_training
 from training_results import assert_same_training, is_trained, losses
 
 from realformer_fairseq.models.architectures import ARCHITECTURES
@@ -19,9 +20,9 @@ def test_loss_falls(trained):
 
 
 def test_twenty_updates_equal_ten_and_ten_resumed(trained, prepared, tmp_path):
-    train(prepared / "data-bin", tmp_path, "--max-update", 10, "--no-epoch-checkpoints")
-    resumed = train(prepared / "data-bin", tmp_path, "--max-update", 20, "--no-epoch-checkpoints")
-    log = resumed.stderr + resumed.stdout
+    for updates in (10, 20):
+        options = ["--max-update", updates, "--no-epoch-checkpoints"]
+        log = log_of_training(prepared / "data-bin", tmp_path, *options)
     assert min(losses(log)) == 11 and max(losses(log)) == 20
     assert_same_training(trained, tmp_path)
 
@@ -33,8 +34,7 @@ def test_training_with_a_best_bleu_resumes(prepared, tmp_path):
     options += ["--validate-interval-updates", 1, "--no-epoch-checkpoints"]
     for updates in (1, 2):
         further = [*options, "--max-update", updates]
-        result = train(prepared / "data-bin", tmp_path, *further, validate=True)
-        log = result.stderr + result.stdout
+        log = log_of_training(prepared / "data-bin", tmp_path, *further, validate=True)
         assert "best_bleu" in log
     assert min(losses(log)) == 2
     names = {path.name for path in tmp_path.iterdir()}
@@ -44,12 +44,12 @@ def test_training_with_a_best_bleu_resumes(prepared, tmp_path):
 def test_vanilla_checkpoint_is_fine_tuned(prepared, tmp_path):
     vanilla = ["--arch", "transformer", "--encoder-attention-heads", 4]
     vanilla += ["--decoder-attention-heads", 4, "--max-update", 1]
-    train(prepared / "data-bin", tmp_path / "vanilla", *vanilla)
+    log_of_training(prepared / "data-bin", tmp_path / "vanilla", *vanilla)
     checkpoint = tmp_path / "vanilla/checkpoint_last.pt"
     ours = ["--finetune-from-model", checkpoint, "--residual-attention", "none"]
     ours += ["--max-update", 1, "--lr", 0]
-    result = train(prepared / "data-bin", tmp_path / "ours", *ours)
-    assert f"Loaded checkpoint {checkpoint}" in result.stderr + result.stdout
+    log = log_of_training(prepared / "data-bin", tmp_path / "ours", *ours)
+    assert f"Loaded checkpoint {checkpoint}" in log
     before, after = (
         torch.load(path, weights_only=True)["model"]
         for path in (checkpoint, tmp_path / "ours/checkpoint_last.pt")
