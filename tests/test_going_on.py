@@ -53,6 +53,16 @@ def test_a_requeued_fine_tuning_equals_an_uninterrupted_one(fine_tune, tmp_path,
     assert_same_training(tmp_path / "whole", tmp_path / "tuned")
 
 
+def test_a_training_that_is_done_is_left_as_it_is(fine_tune, tmp_path):
+    """fairseq would make one update more, and save it."""
+    fine_tune(3, *ALL_RESETS)
+    before = (tmp_path / "tuned" / LAST).read_bytes()
+    log = fine_tune(3, *ALL_RESETS)
+    assert "nothing to train: after 3 updates --max-update 3 is reached" in log
+    assert losses(log) == {}
+    assert (tmp_path / "tuned" / LAST).read_bytes() == before
+
+
 def test_a_damaged_last_checkpoint_is_replaced_by_one_of_this_folder(fine_tune, tmp_path, trained):
     fine_tune(3, "--reset-optimizer")
     last = tmp_path / "tuned" / LAST

@@ -6,6 +6,7 @@ trainer is ``checkpoint_utils.load_checkpoint``, so our wrapper of that function
 
 import contextlib
 import functools
+import logging
 import sys
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
@@ -29,6 +30,8 @@ from .resuming import (
     leave_out_incomplete_group,
 )
 from .stop_signals import SIGNALS, SignalWatch, save_and_exit, training_is_over
+
+logger = logging.getLogger(__name__)
 
 
 class RealFormerTrainer(Trainer):
@@ -173,9 +176,20 @@ def with_our_trainer(load_checkpoint: Callable[..., Any]) -> Callable[..., Any]:
         extra_state, iterator = load_checkpoint(cfg, trainer, **kwargs)
         if isinstance(trainer, RealFormerTrainer) and isinstance(iterator, EpochBatchIterator):
             leave_out_incomplete_group(iterator, trainer.cfg.optimization.update_freq)
+        if isinstance(trainer, RealFormerTrainer):
+            begin_no_epoch_if_nothing_is_left(trainer)
         return extra_state, iterator
 
     return adopt_and_load
+
+
+def begin_no_epoch_if_nothing_is_left(trainer: RealFormerTrainer) -> None:
+    """Let fairseq begin no epoch where it would make one update more than there are to be."""
+    updates, limits = trainer.get_num_updates(), trainer.cfg.optimization
+    if limits.max_update and updates >= limits.max_update:
+        reached = f"after {updates} updates --max-update {limits.max_update} is reached"
+        logger.info(f"nothing to train: {reached}")
+        limits.max_epoch = -1
 
 
 def save_or_end(save_checkpoint: Callable[..., Any]) -> Callable[..., Any]:
