@@ -22,14 +22,13 @@ import multiprocessing
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Dict, List
 
-from benchmarks.options import PROJECT, SHAPES, new_parser
+from benchmarks.options import SHAPES, new_parser
+from benchmarks.processes import run_measured
 from benchmarks.rounds import in_turns
 from benchmarks.tables import Report, add_case, new_report
 from realformer_runtime.command_line import UserError, run_main, whole_number_above_0
@@ -81,43 +80,12 @@ def ordinary(output: str, *paths: str) -> None:
     torch.save(kept, output)
 
 
-def anonymous_bytes(process: int) -> int:
-    """Memory that is a process' own; pages of mapped files are the system's to take back."""
-    try:
-        status = Path(f"/proc/{process}/status").read_text()
-    except (FileNotFoundError, ProcessLookupError):  # it has just ended
-        return 0
-    found = re.search(r"RssAnon:\s+(\d+) kB", status)
-    return int(found.group(1)) * 1024 if found else 0
-
-
 def measure(*arguments: str) -> Dict[str, float]:
     """Run Python in a process of its own; what it took."""
-    with tempfile.TemporaryFile("w+") as log:
-        start = time.perf_counter()
-        process = subprocess.Popen(
-            [sys.executable, "-X", "importtime", *arguments],
-            cwd=PROJECT,
-            stdout=subprocess.DEVNULL,
-            stderr=log,
-        )
-        anonymous = [0]
-        while (ended := os.wait4(process.pid, os.WNOHANG))[0] == 0:
-            anonymous.append(anonymous_bytes(process.pid))
-            time.sleep(0.005)
-        _, status, usage = ended
-        seconds = time.perf_counter() - start
-        log.seek(0)
-        written = log.read()
-    if status:
-        raise UserError(f"{arguments[1]}: {written.splitlines()[-1]}")
+    figures, written = run_measured([sys.executable, "-X", "importtime", *arguments])
     importing = int(IMPORT_OF_TORCH.search(written).group(1)) / 1e6
-    return {
-        "seconds": seconds,
-        "seconds_without_import": seconds - importing,
-        "processor_seconds": usage.ru_utime + usage.ru_stime,
-        "peak_bytes": max(anonymous),
-    }
+    seconds = figures.pop("seconds")
+    return {"seconds": seconds, "seconds_without_import": seconds - importing, **figures}
 
 
 def equal_models(*paths: str) -> bool:

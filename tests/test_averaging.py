@@ -16,7 +16,7 @@ from fairseq.checkpoint_utils import load_checkpoint_to_cpu, load_model_ensemble
 from fairseq_mains import log_of_training
 from omegaconf import OmegaConf
 
-from benchmarks.averaging import anonymous_bytes
+from benchmarks.processes import anonymous_bytes
 from realformer_checkpoints import averaging, parameter_mean
 from realformer_checkpoints.model_card import __main__ as model_card
 

@@ -122,11 +122,27 @@ def test_throughput_is_the_median_of_the_log_without_its_first_line(monkeypatch)
 @pytest.mark.slow
 def test_throughput(tmp_path):
     path = tmp_path / "raw.json"
-    options = ["--shapes", "tiny,long", "--updates", 10, "--types", 50, "--rounds", 1]
+    options = ["--shapes", "tiny,small-d128", "--updates", 10, "--types", 50, "--rounds", 1]
     options += ["--contenders", "fairseq,mean", "--json", path]
-    printed = run("python3", "-m", "benchmarks.throughput", *options, cwd=PROJECT).stdout
+    command = ["python3", "-m", "benchmarks.throughput", *options]
+    printed = run(*command, cwd=PROJECT, timeout=600).stdout
     report = check_report(path, ["fairseq", "mean"], 1, printed)
-    assert [case["amount"] for case in report["cases"]] == [4 * 6, 4 * 250]
+    assert [case["amount"] for case in report["cases"]] == [4 * 6, 16 * 30]
+
+
+@pytest.mark.slow
+def test_translation(trained, prepared, tmp_path):
+    """The export translates as the checkpoint does, and takes less memory."""
+    path, text = tmp_path / "raw.json", prepared / "raw"
+    files = ["--checkpoint", trained / "checkpoint_last.pt", "--data", prepared / "data-bin"]
+    files += ["--input", text / "test.en", "--reference", text / "test.fr", "--json", path]
+    command = ["python3", "-m", "benchmarks.translation", "--rounds", 1, *files]
+    printed = run(*command, cwd=PROJECT, timeout=600).stdout
+    ways = ["--checkpoint", "--checkpoint --int8", "--onnx", "--onnx --int8"]
+    report = check_report(path, ways, 1, printed)
+    checkpoint, _, exported, _ = report["checks"].values()
+    assert checkpoint == exported and checkpoint.endswith(" 20 lines as with --checkpoint")
+    assert report["cases"][0]["ratios"]["--onnx"]["peak_bytes"]["median"] < 1
 
 
 def test_quoted_tables_are_those_of_the_raw_figures():
