@@ -41,9 +41,10 @@ SHAPES = {
     "small-d128": Shape(128, 512, 4, 3, 3, sentences=16, length=30),
     "bert-d256": Shape(256, 1024, 4, 12, 0, sentences=8, length=128),
     "tiny": Shape(16, 32, 2, 2, 2, sentences=4, length=6),
-    "gpu-6-6": Shape(512, 2048, 8, 6, 6, sentences=200, length=25),
-    "gpu-60-12": Shape(512, 2048, 8, 60, 12, sentences=200, length=25),
+    "gpu-6-6": Shape(512, 2048, 8, 6, 6, sentences=167, length=30),
+    "gpu-60-12": Shape(512, 2048, 8, 60, 12, sentences=167, length=30),
     "gpu-long": Shape(512, 2048, 8, 6, 6, sentences=20, length=250),
+    "gpu-60-12-long": Shape(512, 2048, 8, 60, 12, sentences=20, length=250),
 }
 
 
@@ -64,11 +65,17 @@ def counts(text: str) -> List[int]:
     return list(map(whole_number_above_0, text.split(",")))
 
 
-def new_parser(name: str, documentation: Optional[str], rounds: int) -> ArgumentParser:
-    """The parser of ``python -m benchmarks.name``, with the options that every benchmark has."""
+def new_parser(name: str, documentation: Optional[str], rounds: int = 0) -> ArgumentParser:
+    """The parser of ``python -m benchmarks.name``, with the options that every benchmark has.
+
+    Args:
+        rounds: their default number; 0 without rounds
+    """
     parser = ArgumentParser(documentation, prog=f"python -m benchmarks.{name}")
     add = parser.add_argument
-    add("--rounds", type=whole_number_above_0, default=rounds, metavar="N", help="of all in turns")
+    if rounds:
+        number = dict(type=whole_number_above_0, default=rounds, metavar="N")
+        add("--rounds", **number, help="of all in turns")
     add("--json", type=Path, default=RAW / f"{name}.json", metavar="FILE", help="raw figures")
     return parser
 

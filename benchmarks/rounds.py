@@ -49,11 +49,11 @@ def synchronize(device: str) -> None:
 
 
 def ratios(baseline: Figures, own: Figures) -> Dict[str, Dict[str, float]]:
-    """By quantity: how many times as fast as the baseline, or the part of its memory."""
+    """By quantity: how many times as fast as the baseline, or the part of what it takes."""
     found = {}
     for quantity, values in own.items():
         over, under = baseline[quantity], values
-        if quantity == "peak_bytes":
+        if "seconds" not in quantity:
             over, under = under, over
         each = [first / second for first, second in zip(over, under)]
         spread = {"median": statistics.median(each), "minimum": min(each), "maximum": max(each)}

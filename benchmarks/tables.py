@@ -28,23 +28,32 @@ from realformer_runtime.installed_versions import installed_versions
 
 PEERS = ("x-transformers", "ctranslate2")  # the others are in installed_versions
 Report = Dict[str, object]
-# Headings of each quantity and its ratio, what its median is divided by, decimals of the ratio.
+# Headings of each quantity and its ratio, which may be left out; what its median is divided by,
+# decimals of the ratio.
 COLUMNS = {
     "seconds": ("seconds", "times as fast as {}", 1, 2),
     "seconds_without_import": ("without importing torch", "times as fast", 1, 2),
     "processor_seconds": ("processor seconds", "times as fast", 1, 2),
     "peak_bytes": ("peak MiB", "of {}'s", 2**20, 3),
+    "launches": ("launches", None, 1, 3),
+    "moved_bytes": ("GB moved", None, 1e9, 3),
+    "host_seconds": ("host, ms", None, 1e-3, 2),
+    "a100_seconds": ("A100, ms", None, 1e-3, 2),
+    "a100_update_seconds": ("A100, tokens a second", "times as fast", 1, 2),
+    "h100_seconds": ("H100, ms", None, 1e-3, 2),
+    "h100_update_seconds": ("H100, tokens a second", "times as fast", 1, 2),
 }
+RATES = ("seconds", "a100_update_seconds", "h100_update_seconds")  # shown as report["rate"], if any
 
 
 def caption(report: Dict) -> List[str]:
     """How, when and where it was measured."""
-    machine = report["machine"]
+    machine, rounds = report["machine"], report["options"].get("rounds")
     threads = [f"{machine['threads']} threads"] if machine["threads"] else []
     load = f"load average {machine['load_average']}"
     place = [*machine["processors"], f"{machine['cores']} cores", *threads, load]
     return [
-        f"`{report['command']}`: {report['options']['rounds']} rounds",
+        f"`{report['command']}`" + (f": {rounds} rounds" if rounds else ""),
         f"{report['date']}, {', '.join(place)}",
         ", ".join(report["versions"]),
     ]
@@ -59,13 +68,14 @@ def with_spread(ratio: Dict[str, float], digits: int = 2) -> str:
 def row(report: Dict, case: Dict, contender: str) -> List[str]:
     cells = [case["case"], contender]
     for name, values in case["figures"][contender].items():
-        _, _, divisor, digits = COLUMNS[name]
+        _, ratio_heading, divisor, digits = COLUMNS[name]
         value = statistics.median(values) / divisor
-        if name == "seconds" and report["rate"]:
+        if name in RATES and report["rate"]:
             value = case["amount"] / value
         cells.append(f"{value:,.0f}" if value >= 100 else f"{value:.2f}")
-        ratio = case["ratios"].get(contender)
-        cells.append(with_spread(ratio[name], digits) if ratio else "1")
+        if ratio_heading:
+            ratio = case["ratios"].get(contender)
+            cells.append(with_spread(ratio[name], digits) if ratio else "1")
     return cells
 
 
@@ -75,7 +85,8 @@ def table(report: Dict) -> List[str]:
     for name in report["cases"][0]["figures"][report["baseline"]]:
         heading, ratio_heading, _, _ = COLUMNS[name]
         head.append((name == "seconds" and report["rate"]) or heading)
-        head.append(ratio_heading.format(report["baseline"]))
+        if ratio_heading:
+            head.append(ratio_heading.format(report["baseline"]))
     rows = [row(report, case, name) for case in report["cases"] for name in case["figures"]]
     return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)]
 

@@ -169,6 +169,7 @@ def test_gpu_script_needs_a_gpu():
         ("generation", ["--batches", "1,x"], ["--batches", "'x'"]),
         ("generation", ["--batches", "0"], ["--batches", "above 0"]),
         ("averaging", ["--folder", "/no/such"], ["--folder", "/no/such"]),
+        ("launches", ["--contenders", "x-transformers"], ["--contenders", "'x-transformers'"]),
     ],
 )
 def test_bad_options(module, options, words, monkeypatch):

@@ -307,14 +307,10 @@ def compiled(*cases):
 
 
 def assert_fit(found, kernels):
-    """No kernel needs more shared memory than it may by default, and registers do not spill.
-
-    A few bytes, written and read again, are ptxas' choice: with 128 registers more threads run than
-    with the 161 that the forward kernel would need on an H100.
-    """
+    """No kernel needs more shared memory than it may by default, or spills registers."""
     assert len(found) == kernels
     for kernel in found:
-        assert kernel["spilt"] <= 32 and kernel["shared"] <= 48 * 1024, kernel
+        assert kernel["spilt"] == 0 and kernel["shared"] <= 48 * 1024, kernel
 
 
 @interpreted_only

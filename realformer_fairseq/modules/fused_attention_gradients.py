@@ -140,11 +140,11 @@ def query_gradient_kernel(
             tl.store(grad_previous + head * T * S + at, carry * gradient, mask=inside)
         gradient = gradient.to(k.dtype)
         result += product(gradient, k, F)
-        if grad_key is not None:
-            result_k = fresh * product(tl.trans(gradient), q, F)
+        if grad_key is not None:  # stored one after the other: both at once would spill registers
             result_v = product(tl.trans(dropped.to(grad.dtype)), grad, F)
-            store_rows(grad_key + head * D, result_k, columns, stride, S, D, BLOCK_D)
             store_rows(grad_value + head * D, result_v, columns, stride, S, D, BLOCK_D)
+            result_k = fresh * product(tl.trans(gradient), q, F)
+            store_rows(grad_key + head * D, result_k, columns, stride, S, D, BLOCK_D)
     store_rows(grad_query + head * D, fresh * result, rows, stride, T, D, BLOCK_D)
 
 

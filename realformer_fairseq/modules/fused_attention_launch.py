@@ -29,7 +29,7 @@ def launch(kernel: Any, length: int, query: Tensor, key: Tensor, heads: int, **a
             DROPS=arguments["dropout"] > 0,
             MASKED=MASKED,
             F=getattr(tl, str(accumulated_in(query.dtype)).partition(".")[2]),
-            num_warps=warps(query.dtype, head_dim),
+            num_warps=warps(query.dtype, head_dim, "grad_output" not in arguments),
             num_stages=1,
             **arguments,
         )
@@ -40,14 +40,16 @@ def accumulated_in(dtype: torch.dtype) -> torch.dtype:
     return torch.float64 if dtype == torch.float64 else torch.float32
 
 
-# With these sizes ptxas keeps the kernels in registers, but for a few bytes in 7 of 204 cases, for
-# sm_80 and sm_90 (tests/test_fused_attention.py); larger ones spill. No GPU has timed them.
+# With these sizes ptxas keeps the kernels in registers, for sm_80 and sm_90
+# (tests/test_fused_attention.py); larger blocks spill. No GPU has timed them.
 def largest_block(dtype: torch.dtype, head_dim: int) -> int:
     return 16 if dtype == torch.float32 and head_dim > 32 else 32
 
 
-def warps(dtype: torch.dtype, head_dim: int) -> int:
-    return 8 if dtype == torch.float32 or head_dim > 64 else 4
+def warps(dtype: torch.dtype, head_dim: int, is_forward: bool) -> int:
+    """Warps of a program. Heads of 64 halves would spill with 4 forward, with 8 backward."""
+    largest_of_4 = 32 if is_forward or dtype == torch.float32 else 64
+    return 8 if head_dim > largest_of_4 else 4
 
 
 def block_size(length: int, largest: int) -> int:
