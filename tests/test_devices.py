@@ -1,5 +1,7 @@
 """What computes on a GPU, on a device that refuses tensors of the CPU and mixed types."""
 
+import copy
+import functools
 import itertools
 
 import language_models
@@ -11,7 +13,7 @@ from commands import error_of
 from conftest import TRAINING
 from fairseq import utils
 from fairseq.sequence_generator import SequenceGeneratorWithAlignment
-from fairseq_mains import COMMON, make_trainer
+from fairseq_mains import COMMON, configuration, trainer_of
 from hubs import from_pretrained, randomize
 from models import PAD, TASK, assert_close, batch, build, logits, with_trained_omega
 from pretended_device import CPU, DEVICE, device_at_hand
@@ -74,14 +76,33 @@ def test_a_mistake_shows(monkeypatch, plant, message):
         logits(model, *inputs)
 
 
-NO_DROPOUT = "--dropout 0 --attention-dropout 0 --activation-dropout 0".split()
 ADMIN = ("--sublayer-scaling", "admin", "--admin-profile-tokens", 200)
-SUM, RADAM = ("--residual-attention", "sum"), ("--optimizer", "radam")
+RADAM = ("--optimizer", "radam")
+OPTIONS = {
+    "translation": [*ADMIN, *RADAM, "--residual-attention", "sum"],
+    "masked_lm": [*ADMIN, "--criterion", "masked_lm_with_accuracy"],
+    "sentence_prediction": [],
+    "language_modeling": ["--arch", "realformer_lm", *ADMIN, *RADAM],
+}
 
 
-def trainer_on(device, *line):
+@pytest.fixture(scope="module")
+def settings(prepared, tmp_path_factory):
+    """What fairseq makes of the options for each task, of which each call gives a copy."""
+    data = make_data(tmp_path_factory.mktemp("sentences"))
+
+    @functools.cache
+    def parsed(task):
+        line = [prepared / "data-bin", *COMMON, *TRAINING]
+        line = line if task == "translation" else command_line(data, task)
+        return configuration(*line, *OPTIONS[task])
+
+    return lambda task: copy.deepcopy(parsed(task))
+
+
+def trainer_on(device, cfg):
     """A trainer as it is on a device that fairseq knows, and its batches, over and over."""
-    trainer = make_trainer(*line)
+    trainer = trainer_of(cfg)
     prepare = trainer._prepare_sample
     trainer._prepare_sample = lambda sample, *args: prepare(moved(sample, device), *args)
     trainer.device = device
@@ -90,53 +111,47 @@ def trainer_on(device, *line):
     return trainer, itertools.cycle(trainer.get_train_iterator(1).next_epoch_itr(shuffle=False))
 
 
-def losses(device, *line):
+def losses(device, cfg):
     """Losses of two updates and of a batch of validation, after ADMIN's profile."""
-    trainer, batches = trainer_on(device, *line)
+    trainer, batches = trainer_on(device, cfg)
     profile_before_training(trainer)
     logs = [trainer.train_step([next(batches)]) for _ in range(2)]
     return [float(log["loss"]) for log in (*logs, trainer.valid_step(next(batches)))]
 
 
-@pytest.fixture(scope="module")
-def sentences(tmp_path_factory):
-    return make_data(tmp_path_factory.mktemp("sentences"))
-
-
 @pytest.mark.parametrize(
-    "task, options, precision",
+    "task, precision",
     [
-        ("translation", [*ADMIN, *SUM, *RADAM], None),
-        ("translation", [*ADMIN, *SUM, *RADAM], "--fp16"),
-        ("translation", ADMIN, "--bf16"),
-        ("translation", ADMIN, "--memory-efficient-fp16"),
-        ("masked_lm", [*ADMIN, "--criterion", "masked_lm_with_accuracy"], "--fp16"),
-        ("sentence_prediction", SUM, "--bf16"),
-        ("language_modeling", ["--arch", "realformer_lm", *ADMIN, *RADAM], "--fp16"),
+        ("translation", None),
+        ("translation", "fp16"),
+        ("translation", "bf16"),
+        ("masked_lm", "fp16"),
+        ("sentence_prediction", "bf16"),
+        ("language_modeling", "fp16"),
     ],
 )
-def test_training(prepared, sentences, task, options, precision):
+def test_training(settings, task, precision):
     """Losses are those of float32 on the CPU; with halves they are near, the dropout is another."""
-    line = [prepared / "data-bin", *COMMON, *TRAINING]
-    line = line if task == "translation" else command_line(sentences, task)
-    line += options if precision else [*options, *NO_DROPOUT]
-    expected = losses(CPU, *line)
-    found = losses(DEVICE, *line, precision) if precision else losses(DEVICE, *line)
-    assert found == pytest.approx(expected, rel=0.1 if precision else 1e-4)
+    cfg = settings(task)
+    if not precision:
+        cfg.model.dropout = cfg.model.attention_dropout = 0.0
+    expected = losses(CPU, copy.deepcopy(cfg))
+    if precision:
+        cfg.common[precision] = True
+    assert losses(DEVICE, cfg) == pytest.approx(expected, rel=0.1 if precision else 1e-4)
 
 
-@pytest.mark.parametrize("options", [RADAM, ["--fp16"]])
-def test_saved_there_it_goes_on_there_and_loads_here(prepared, tmp_path, options):
-    line = [prepared / "data-bin", *COMMON, *TRAINING, *options, "--save-dir", tmp_path]
-    trainer, batches = trainer_on(DEVICE, *line)
+def test_saved_there_it_goes_on_there_and_loads_here(settings, tmp_path):
+    cfg, path = settings("translation"), str(tmp_path / "saved.pt")
+    cfg.common.fp16, cfg.checkpoint.save_dir = True, str(tmp_path)
+    trainer, batches = trainer_on(DEVICE, cfg)
     trainer.train_step([next(batches)])
-    path = str(tmp_path / "saved.pt")
     trainer.consolidate_optimizer()
     trainer.save_checkpoint(path, {"train_iterator": {"epoch": 1}})
     tensors = [each for each in flat(torch.load(path)).values() if isinstance(each, torch.Tensor)]
     assert len(tensors) > 20 and {type(each) for each in tensors} == {torch.Tensor}
 
-    again, _ = trainer_on(DEVICE, *line)
+    again, _ = trainer_on(DEVICE, cfg)
     again.load_checkpoint(path)
     sample = next(batches)
     one, other = (float(each.train_step([sample])["loss"]) for each in (trainer, again))
@@ -214,7 +229,7 @@ def test_masked_language_model_from_python(tmp_path):
 
 
 def test_a_file_with_tensors_of_a_gpu(trained, prepared, monkeypatch, tmp_path):
-    path, data = tmp_path / "gpu.pt", prepared / "data-bin"
+    path = str(tmp_path / "gpu.pt")
     state = torch.load(trained / "checkpoint_last.pt")
     with monkeypatch.context() as patch:
         patch.setattr(torch.serialization, "location_tag", lambda _: "cuda:0")
@@ -224,8 +239,5 @@ def test_a_file_with_tensors_of_a_gpu(trained, prepared, monkeypatch, tmp_path):
     assert average("--inputs", path, path, "--output", tmp_path / "average.pt") is None
     averaged = torch.load(tmp_path / "average.pt")["model"]
     assert all(torch.equal(value, state["model"][name]) for name, value in averaged.items())
-    files = ("--checkpoint", path, "--data", data, "--output", tmp_path / "exported")
-    assert error_of(onnx_export, *files) is None
-    trainer, _ = trainer_on(DEVICE, data, *COMMON, *TRAINING, "--save-dir", tmp_path)
-    trainer.load_checkpoint(str(path))
-    assert trainer.get_num_updates() == 20
+    files = ("--checkpoint", path, "--data", prepared / "data-bin")
+    assert error_of(onnx_export, *files, "--output", tmp_path / "exported") is None
