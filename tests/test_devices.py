@@ -12,11 +12,13 @@ from checkpoint_files import average
 from commands import error_of
 from conftest import TRAINING
 from fairseq import utils
+from fairseq.distributed import utils as distributed_utils
 from fairseq.sequence_generator import SequenceGeneratorWithAlignment
+from fairseq.trainer import Trainer
 from fairseq_mains import COMMON, configuration, trainer_of
 from hubs import from_pretrained, randomize
 from models import PAD, TASK, assert_close, batch, build, logits, with_trained_omega
-from pretended_device import CPU, DEVICE, device_at_hand
+from pretended_device import CPU, DEVICE, DeviceTensor, device_at_hand
 from sentence_data import command_line, make_data
 from training_results import flat
 
@@ -25,6 +27,8 @@ from realformer_fairseq.analysis.attention_analysis import measure
 from realformer_fairseq.export import onnx_export
 from realformer_fairseq.modules import residual_attention
 from realformer_fairseq.training.admin_profile import profile_before_training
+from realformer_fairseq.training.stop_signals import signals_given_back
+from realformer_fairseq.training.trainer import RealFormerTrainer
 
 pytestmark = pytest.mark.usefixtures("at_hand")
 FLOAT32, HALF, BFLOAT16 = torch.float32, torch.float16, torch.bfloat16
@@ -32,7 +36,7 @@ FLOAT32, HALF, BFLOAT16 = torch.float32, torch.float16, torch.bfloat16
 
 @pytest.fixture
 def at_hand():
-    with device_at_hand():
+    with device_at_hand(), signals_given_back():
         yield
 
 
@@ -100,9 +104,9 @@ def settings(prepared, tmp_path_factory):
     return lambda task: copy.deepcopy(parsed(task))
 
 
-def trainer_on(device, cfg):
+def trainer_on(device, cfg, kind=RealFormerTrainer):
     """A trainer as it is on a device that fairseq knows, and its batches, over and over."""
-    trainer = trainer_of(cfg)
+    trainer = trainer_of(cfg, kind)
     prepare = trainer._prepare_sample
     trainer._prepare_sample = lambda sample, *args: prepare(moved(sample, device), *args)
     trainer.device = device
@@ -156,6 +160,25 @@ def test_saved_there_it_goes_on_there_and_loads_here(settings, tmp_path):
     sample = next(batches)
     one, other = (float(each.train_step([sample])["loss"]) for each in (trainer, again))
     assert one == other
+
+
+def test_signals_of_other_ranks_cost_nothing(settings, monkeypatch):
+    """As many sums over the ranks as in fairseq, and no more waiting for a number of the device."""
+    sums, found = [], {}
+    for kind in (Trainer, RealFormerTrainer):
+        trainer, batches = trainer_on(DEVICE, settings("translation"), kind)
+        trainer._wrapped_model, trainer._wrapped_criterion = trainer._model, trainer._criterion
+        with monkeypatch.context() as patch:
+            patch.setattr(Trainer, "data_parallel_world_size", 2)
+            patch.setattr(Trainer, "data_parallel_process_group", None)
+            patch.setattr(distributed_utils, "all_reduce", lambda *_, **__: sums.append(1))
+            trainer.train_step([next(batches)])
+            sums.clear()
+            DeviceTensor.reads = 0
+            trainer.train_step([next(batches)])
+            found[kind] = len(sums), DeviceTensor.reads
+    assert found[RealFormerTrainer][0] == found[Trainer][0] > 0
+    assert found[RealFormerTrainer][1] <= found[Trainer][1]
 
 
 @pytest.mark.parametrize(
