@@ -118,7 +118,11 @@ def configuration(*arguments):
 
 def make_trainer(*arguments, kind=RealFormerTrainer):
     """The trainer as fairseq-train has it when it looks for a checkpoint."""
-    cfg = configuration(*arguments)
+    return trainer_of(configuration(*arguments), kind)
+
+
+def trainer_of(cfg, kind=RealFormerTrainer):
+    """The same, of a configuration."""
     utils.set_torch_seed(cfg.common.seed)
     task = tasks.setup_task(cfg.task)
     return kind(cfg, task, task.build_model(cfg.model), task.build_criterion(cfg.criterion))

@@ -1,5 +1,6 @@
-"""A training of two processes: one profile, one signal, resumed, with the result of one process."""
+"""Trainings of several processes: one profile, one signal, resumed, with the result of one."""
 
+import multiprocessing
 import os
 import signal
 import socket
@@ -8,6 +9,7 @@ import subprocess
 import pytest
 import torch
 from conftest import PROJECT, TRAINING, run
+from fairseq_mains import COMMON, train
 from training_results import losses
 
 OPTIONS = """
@@ -39,6 +41,28 @@ RealFormerTrainer.train_step = step_with_signal
 """
 
 
+def of_ranks(ranks):
+    """The options of each rank of a training on CPUs."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{listening.getsockname()[1]}"
+    shared = ["--ddp-backend", "legacy_ddp", "--distributed-backend", "gloo"]
+    shared += ["--distributed-no-spawn", "--distributed-world-size", ranks]
+    shared += ["--distributed-init-method", address, "--distributed-rank"]
+    return [[*shared, rank] for rank in range(ranks)]
+
+
+def assert_same_models(folder, other):
+    """Two trainings of equal batches end with models that differ by rounding."""
+    one, other = (
+        torch.load(each / "checkpoint_last.pt", weights_only=True)["model"]
+        for each in (folder, other)
+    )
+    assert one.keys() == other.keys()
+    for name, value in one.items():
+        torch.testing.assert_close(value, other[name], rtol=1e-3, atol=1e-5, msg=name)
+
+
 @pytest.fixture
 def train_two(prepared, tmp_path):
     """Both ranks of a training, in which rank 1 gets SIGUSR1 in one update; codes and logs."""
@@ -46,20 +70,14 @@ def train_two(prepared, tmp_path):
     (tmp_path / "spy_on_ranks/__init__.py").write_text(SPY)
 
     def train(stop_at, *options):
-        with socket.socket() as listening:
-            listening.bind(("127.0.0.1", 0))
-            port = listening.getsockname()[1]
         line = ["fairseq-train", prepared / "data-bin", *TRAINING, *OPTIONS, *options]
         line += ["--user-dir", tmp_path / "spy_on_ranks", "--save-dir", tmp_path / "checkpoints"]
-        line += ["--ddp-backend", "legacy_ddp", "--distributed-backend", "gloo"]
-        line += ["--distributed-no-spawn", "--distributed-world-size", 2]
-        line += ["--distributed-init-method", f"tcp://127.0.0.1:{port}", "--distributed-rank"]
         environment = {"SPY": str(tmp_path), "STOP_AT": str(stop_at), "PYTHONPATH": str(PROJECT)}
         environment = {**os.environ, **environment}
         logs = [open(tmp_path / f"log{rank}", "w+") for rank in (0, 1)]  # noqa: SIM115
         processes = [
-            subprocess.Popen([*map(str, line), str(rank)], env=environment, stdout=log, stderr=log)
-            for rank, log in enumerate(logs)
+            subprocess.Popen([*map(str, [*line, *own])], env=environment, stdout=log, stderr=log)
+            for own, log in zip(of_ranks(2), logs)
         ]
         try:
             codes = [process.wait(timeout=120) for process in processes]
@@ -89,12 +107,26 @@ def test_two_processes_stop_together_go_on_and_end_like_one(prepared, train_two,
         *["fairseq-train", prepared / "data-bin", *TRAINING, *OPTIONS, "--update-freq", 2],
         *["--user-dir", PROJECT / "realformer_fairseq", "--save-dir", single],
     )
-    states = [
-        torch.load(folder / "checkpoint_last.pt", weights_only=True)["model"]
-        for folder in (tmp_path / "checkpoints", single)
-    ]
-    for name, value in states[0].items():
-        torch.testing.assert_close(value, states[1][name], rtol=1e-3, atol=1e-5, msg=name)
+    assert_same_models(tmp_path / "checkpoints", single)
+
+
+def test_four_processes_end_like_one(prepared, tmp_path):
+    """Forked from this one, which saves starting Python."""
+    line = [prepared / "data-bin", *COMMON, *TRAINING, *OPTIONS, "--max-update", 2, "--save-dir"]
+    lines = [[*line, tmp_path / "four", *own] for own in of_ranks(4)]
+    lines.append([*line, tmp_path / "one", "--update-freq", 4])
+    context = multiprocessing.get_context("fork")
+    processes = [context.Process(target=train, args=each, daemon=True) for each in lines]
+    for process in processes:
+        process.start()
+    try:
+        for process in processes:
+            process.join(timeout=120)
+        assert [process.exitcode for process in processes] == [0] * 5
+    finally:
+        for process in processes:
+            process.kill()
+    assert_same_models(tmp_path / "four", tmp_path / "one")
 
 
 @pytest.mark.parametrize(

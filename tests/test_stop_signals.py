@@ -13,6 +13,7 @@ import torch
 from conftest import PROJECT, TRAINING, run
 from fairseq import checkpoint_utils
 from fairseq.data.iterators import BufferedIterator
+from fairseq.distributed import utils as distributed_utils
 from fairseq.tasks.translation import TranslationTask
 from fairseq.trainer import Trainer
 from fairseq_mains import COMMON, configuration, log_of_training, train
@@ -20,8 +21,9 @@ from training_results import assert_same_training, losses
 
 from realformer_fairseq.models.model import RealFormerModel
 from realformer_fairseq.training import admin_profile, data_loading, stop_signals
+from realformer_fairseq.training import trainer as trainer_module
 from realformer_fairseq.training.stop_signals import SignalWatch
-from realformer_fairseq.training.trainer import RealFormerTrainer
+from realformer_fairseq.training.trainer import STEPS_WITHOUT_SUMS, RealFormerTrainer
 
 # A --user-dir that sends the signal in the middle of an update.
 SENDER = """
@@ -189,6 +191,29 @@ def test_after_the_last_update_fairseq_ends_by_itself(
             trainer.train_step([])
         assert stop.value.code == 128 + signal.SIGUSR1
         assert saved == [(cfg.checkpoint, trainer, iterator, None)]
+
+
+def test_with_bmuf_ranks_look_for_signals_now_and_then(heard, monkeypatch):
+    cfg = configuration("data", *TRAINING, "--use-bmuf")
+    trainer, looks = object.__new__(RealFormerTrainer), []
+    trainer.__dict__.update(is_fsdp=False, cfg=cfg, device=torch.device("cpu"), _num_updates=1)
+    trainer.__dict__.update(_train_iterator=types.SimpleNamespace(next_epoch_idx=1))
+
+    def other_rank_has_one(received, *_, **__):
+        looks.append(1)
+        received.fill_(USR1 if len(looks) == 2 else 0)
+
+    monkeypatch.setattr(RealFormerTrainer, "data_parallel_world_size", 2)
+    monkeypatch.setattr(RealFormerTrainer, "data_parallel_process_group", None)
+    monkeypatch.setattr(Trainer, "train_step", lambda *_: "output")
+    monkeypatch.setattr(distributed_utils, "all_reduce", other_rank_has_one)
+    monkeypatch.setattr(trainer_module, "save_and_exit", lambda _, number: sys.exit(number))
+    for _ in range(2 * STEPS_WITHOUT_SUMS - 1):
+        trainer.train_step([])
+    assert len(looks) == 1
+    with pytest.raises(SystemExit) as stop:
+        trainer.train_step([])
+    assert stop.value.code == USR1
 
 
 @pytest.fixture

@@ -236,9 +236,10 @@ def train_command(prepared, folder, *arguments):
 
 
 def test_a_training_from_start_to_end(prepared, tmp_path):
-    """What it said beforehand is what it did."""
+    """With two processes. What it said beforehand is what it did."""
     folder = tmp_path / "my training"
     options = ["--effective-batch", 1200, "--epochs", 2, "--precision", "bf16"]
+    options += ["--cpu-processes", 2]
     result = run(*train_command(prepared, folder, *options), timeout=600)
     updates = int(re.search(r"(\d+) in all", result.stderr)[1])
     found = losses(result.stdout)

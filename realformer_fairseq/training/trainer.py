@@ -33,6 +33,9 @@ from .stop_signals import SIGNALS, SignalWatch, save_and_exit, training_is_over
 
 logger = logging.getLogger(__name__)
 
+# With --use-bmuf ranks sum their numbers only now and then. So often they look for signals.
+STEPS_WITHOUT_SUMS = 10
+
 
 class RealFormerTrainer(Trainer):
     """The trainer of our models and of those of fairseq that they are compared with.
@@ -43,6 +46,7 @@ class RealFormerTrainer(Trainer):
 
     _signal_watch: Optional[SignalWatch] = None
     _signal_on_a_rank = 0
+    _steps = 0
     _train_iterator = None
     _save_dir_lock = None
 
@@ -102,10 +106,11 @@ class RealFormerTrainer(Trainer):
             updates = self.get_num_updates()
             raise UserError(f"after {updates} updates: {reason} (see crash.pt)") from error
         if self.cfg.optimization.use_bmuf and self.data_parallel_world_size > 1:
-            # Its ranks sum their numbers only now and then.
-            received = torch.tensor(self._signal_watch.received, device=self.device)
-            distributed_utils.all_reduce(received, self.data_parallel_process_group, op="max")
-            self._signal_on_a_rank = int(received.item())
+            self._steps += 1
+            if self._steps % STEPS_WITHOUT_SUMS == 0:
+                received = torch.tensor(self._signal_watch.received, device=self.device)
+                distributed_utils.all_reduce(received, self.data_parallel_process_group, op="max")
+                self._signal_on_a_rank = int(received.item())
         self._end_after_signal()
         return output
 
@@ -132,13 +137,16 @@ class RealFormerTrainer(Trainer):
     ):
         """Sum fairseq's numbers over the ranks, and count the ranks that have got each signal.
 
-        The counts are added to fairseq's numbers, so they cost no communication.
+        The counts are added to fairseq's numbers, so they cost no communication. All are then read
+        from the device at once, where fairseq would wait for the first of them anyway.
         """
         received = self._signal_watch.received if self._signal_watch else 0
         signals = [float(received == number) for number in SIGNALS]
         logging_outputs, summed = super()._aggregate_logging_outputs(
             logging_outputs, *extra_stats_to_sum, *signals, ignore=ignore
         )
+        if all(map(torch.is_tensor, summed)):
+            summed = torch.cat([number.view(1) for number in summed]).tolist()
         own = len(extra_stats_to_sum)
         heard = [number for number, ranks in zip(SIGNALS, summed[own:]) if ranks > 0]
         self._signal_on_a_rank = heard[0] if heard else 0
