@@ -1,15 +1,12 @@
 """Trainings of several processes: one profile, one signal, resumed, with the result of one."""
 
-import multiprocessing
-import os
 import signal
-import socket
-import subprocess
 
 import pytest
 import torch
-from conftest import PROJECT, TRAINING, run
-from fairseq_mains import COMMON, train
+from conftest import TRAINING
+from fairseq_mains import COMMON, log_of_training
+from ranks import of_ranks, train_each
 from training_results import losses
 
 OPTIONS = """
@@ -41,17 +38,6 @@ RealFormerTrainer.train_step = step_with_signal
 """
 
 
-def of_ranks(ranks):
-    """The options of each rank of a training on CPUs."""
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        address = f"tcp://127.0.0.1:{listening.getsockname()[1]}"
-    shared = ["--ddp-backend", "legacy_ddp", "--distributed-backend", "gloo"]
-    shared += ["--distributed-no-spawn", "--distributed-world-size", ranks]
-    shared += ["--distributed-init-method", address, "--distributed-rank"]
-    return [[*shared, rank] for rank in range(ranks)]
-
-
 def assert_same_models(folder, other):
     """Two trainings of equal batches end with models that differ by rounding."""
     one, other = (
@@ -70,22 +56,12 @@ def train_two(prepared, tmp_path):
     (tmp_path / "spy_on_ranks/__init__.py").write_text(SPY)
 
     def train(stop_at, *options):
-        line = ["fairseq-train", prepared / "data-bin", *TRAINING, *OPTIONS, *options]
+        line = [prepared / "data-bin", *TRAINING, *OPTIONS, *options]
         line += ["--user-dir", tmp_path / "spy_on_ranks", "--save-dir", tmp_path / "checkpoints"]
-        environment = {"SPY": str(tmp_path), "STOP_AT": str(stop_at), "PYTHONPATH": str(PROJECT)}
-        environment = {**os.environ, **environment}
-        logs = [open(tmp_path / f"log{rank}", "w+") for rank in (0, 1)]  # noqa: SIM115
-        processes = [
-            subprocess.Popen([*map(str, [*line, *own])], env=environment, stdout=log, stderr=log)
-            for own, log in zip(of_ranks(2), logs)
-        ]
-        try:
-            codes = [process.wait(timeout=120) for process in processes]
-        finally:
-            for process, log in zip(processes, logs):
-                process.kill()
-                log.close()
-        return codes, (tmp_path / "log0").read_text()
+        lines = [[*line, *own] for own in of_ranks(2)]
+        logs = [tmp_path / "log0", tmp_path / "log1"]
+        codes = train_each(lines, logs, SPY=str(tmp_path), STOP_AT=str(stop_at))
+        return codes, logs[0].read_text()
 
     return train
 
@@ -102,30 +78,15 @@ def test_two_processes_stop_together_go_on_and_end_like_one(prepared, train_two,
     assert codes == [0, 0], log
     assert list(losses(log)) == [5, 6] and "ADMIN profile" not in log
 
-    single = tmp_path / "single"
-    run(
-        *["fairseq-train", prepared / "data-bin", *TRAINING, *OPTIONS, "--update-freq", 2],
-        *["--user-dir", PROJECT / "realformer_fairseq", "--save-dir", single],
-    )
-    assert_same_models(tmp_path / "checkpoints", single)
+    log_of_training(prepared / "data-bin", tmp_path / "single", *OPTIONS, *["--update-freq", 2])
+    assert_same_models(tmp_path / "checkpoints", tmp_path / "single")
 
 
 def test_four_processes_end_like_one(prepared, tmp_path):
-    """Forked from this one, which saves starting Python."""
     line = [prepared / "data-bin", *COMMON, *TRAINING, *OPTIONS, "--max-update", 2, "--save-dir"]
     lines = [[*line, tmp_path / "four", *own] for own in of_ranks(4)]
     lines.append([*line, tmp_path / "one", "--update-freq", 4])
-    context = multiprocessing.get_context("fork")
-    processes = [context.Process(target=train, args=each, daemon=True) for each in lines]
-    for process in processes:
-        process.start()
-    try:
-        for process in processes:
-            process.join(timeout=120)
-        assert [process.exitcode for process in processes] == [0] * 5
-    finally:
-        for process in processes:
-            process.kill()
+    assert train_each(lines, [tmp_path / f"log{number}" for number in range(5)]) == [0] * 5
     assert_same_models(tmp_path / "four", tmp_path / "one")
 
 
@@ -133,9 +94,7 @@ def test_four_processes_end_like_one(prepared, tmp_path):
     "options, words",
     [
         (("--restore-file", "no/such.pt"), "--restore-file no/such.pt: no such file"),
-        pytest.param(
-            ("--update-freq", 0), "--update-freq 0: whole numbers above 0", marks=pytest.mark.slow
-        ),
+        (("--update-freq", 0), "--update-freq 0: whole numbers above 0"),
         (("--encoder-attention-heads", 5), "--encoder-attention-heads 5: does not divide"),
     ],
 )
