@@ -16,6 +16,7 @@ NAMES=("${SPLITS[@]}")
 # What the subwords are made with. It goes along with the data, where scripts/translate.sh looks.
 SUBWORD_FILE=code
 DICTIONARIES=(--joined-dictionary)
+WORDS=tok # the stage whose text becomes subwords
 
 # The steps in Python that all corpora share.
 corpus_step() { # step, arguments...
@@ -84,7 +85,7 @@ tokenize_file() { # name, language, further options...
 
 encode_file() { # name, language
   python3 -m realformer_runtime.text.byte_pair_encoding apply --codes "$OUT/code" --jobs "$JOBS" \
-    <"$OUT/tok/$1.$2" 9>&-
+    <"$OUT/$WORDS/$1.$2" 9>&-
 }
 
 learn_codes() { # options...
@@ -92,7 +93,7 @@ learn_codes() { # options...
 }
 
 learn_from_text() {
-  cat "$OUT/tok/train.$SOURCE_LANG" "$OUT/tok/train.$TARGET_LANG" |
+  cat "$OUT/$WORDS/train.$SOURCE_LANG" "$OUT/$WORDS/train.$TARGET_LANG" |
     learn_codes --merges "$BPE_MERGES"
 }
 
