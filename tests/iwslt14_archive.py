@@ -28,7 +28,9 @@ def xml(lang, corpus):
         f'<seg id="{number}"> {sentence(lang, corpus, number)} It’s Here </seg>\n'
         for number in range(1, SENTENCES_OF_A_TEST + 1)
     )
-    return f'<refset><doc docid="1">\n<title>No Text</title>\n{segments}</doc>\n</refset>\n'.encode()
+    return (
+        f'<refset><doc docid="1">\n<title>No Text</title>\n{segments}</doc>\n</refset>\n'.encode()
+    )
 
 
 def write_archive(folder, size=100):

@@ -219,7 +219,7 @@ def talks(stream: Iterable[bytes], called: str) -> Iterator[bytes]:
             yield TITLE_OR_DESCRIPTION.sub(b"", line)
 
 
-def segments(stream: Iterable[bytes], called: str) -> Iterator[bytes]:
+def segments(stream: Iterable[bytes], called: str = "") -> Iterator[bytes]:
     """Text of the ``<seg id=...>`` lines of an sgm file; a curly apostrophe becomes straight.
 
     XML entities stay: the field scores against references in which Moses has escaped them.
