@@ -50,6 +50,7 @@ def files(folder, *changes):
 @pytest.fixture(scope="module")
 def prepared_pieces(texts, tmp_path_factory):
     """The folder that the script makes with SentencePiece, and the command that it prints."""
+    pytest.importorskip("sentencepiece")
     out = tmp_path_factory.mktemp("own corpus") / "en fr"
     pieces = ["--sentencepiece", "--vocabulary", 300]
     result = run(SCRIPT, *files(texts), "--out", out, *pieces, "--jobs", 1)
@@ -57,7 +58,6 @@ def prepared_pieces(texts, tmp_path_factory):
 
 
 def test_texts_become_data_that_trains(prepared_pieces, raw_corpus):
-    pytest.importorskip("sentencepiece")
     out, command = prepared_pieces
     encode = line_encoder(str(out / "data-bin" / MODEL_FILE))
     words = Dictionary.load(str(out / "data-bin/dict.en.txt"))
@@ -77,7 +77,6 @@ def test_texts_become_data_that_trains(prepared_pieces, raw_corpus):
 
 @pytest.mark.slow
 def test_it_trains_and_translates_and_is_made_again_with_bpe(prepared_pieces, texts, tmp_path):
-    pytest.importorskip("sentencepiece")
     out, command = prepared_pieces
     small = "--encoder-layers 1 --decoder-layers 1 --encoder-embed-dim 16 --decoder-embed-dim 16"
     run(*command, "--max-update", 2, "--cpu", *small.split())
