@@ -3,7 +3,9 @@
 import gzip
 import shlex
 
+import corpus_languages
 import pytest
+from commands import outcome
 from conftest import PROJECT, fails, run
 from fairseq import options
 from fairseq.data import Dictionary, data_utils
@@ -99,8 +101,6 @@ def test_it_trains_and_translates_and_is_made_again_with_bpe(prepared_pieces, te
         (["{all}", "--bpe-merges", "9", "--sentencepiece"], ["--bpe-merges", "--sentencepiece"]),
         (["{all}", "--vocabulary", "9"], ["--vocabulary", "--sentencepiece"]),
         (["{all}", "--source-lang", "xx"], ["--source-lang", "'xx'"]),
-        (["{all}", "--source-lang", "fr_CA"], ["--source-lang fr_CA", "one language"]),
-        (["{all}", "--source-lang", "ja"], ["'ja'", "--sentencepiece"]),
         (["{all}", "--train", "{b.en}", "{b.fr}"], ["--train", "twice"]),
         (["{swapped}"], ["--test", "c.fr'", "'fr'", "'en'", "--source-lang"]),
     ],
@@ -112,6 +112,22 @@ def test_what_cannot_be_prepared_is_refused_in_one_line(texts, tmp_path, argumen
     error = fails(SCRIPT, *given, "--out", tmp_path / "out")
     assert error.startswith("prepare-corpus.sh: ") and not (tmp_path / "out").exists()
     assert all(word in error for word in words), error
+
+
+@pytest.mark.parametrize(
+    "languages, words",
+    [
+        (("fr", "fr_CA"), ["--source-lang fr", "--target-lang fr_CA", "one language"]),
+        (("ja", "en"), ["'ja'", "--sentencepiece"]),
+        (("en", "tha"), ["'tha'", "--sentencepiece"]),
+        (("zh", "tr"), None),
+    ],
+)
+def test_languages_that_byte_pair_encoding_cannot_do(languages, words):
+    options = [word for pair in zip(("--source-lang", "--target-lang"), languages) for word in pair]
+    error, _, said = outcome(corpus_languages, *options)
+    assert all(word in error for word in words) if words else error is None
+    assert ("'tr': Moses has no list of abbreviations" in said) == (words is None)
 
 
 def test_unequal_sides_and_names_without_a_language_are_named(texts, tmp_path):
