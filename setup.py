@@ -73,6 +73,9 @@ setup(
         "scores-ko": ["sacrebleu[ko]>=2.3,<3"],
         # BERT's subwords, by Hugging Face's library, for --bpe realformer_wordpiece.
         "wordpiece": ["tokenizers>=0.13,<1"],
+        # Pieces of raw text in any language, for prepare-corpus.sh --sentencepiece and for models
+        # that were trained on them. Tests pass with 0.2.0, 0.2.1 and 0.2.3, which were tried.
+        "sentencepiece": ["sentencepiece>=0.2,<0.3"],
         "plots": ["matplotlib>=3.5,<4"],  # of learning curves, omega and attention
         "test": [
             "pytest>=7,<10",

@@ -7,6 +7,8 @@
 #   --data DIR           folder with the dictionaries (what fairseq-preprocess wrote)
 #   --output FOLDER      what is made; must not be there yet
 #   --bpe-codes FILE     subword-nmt codes            (default: code in --data, if it is there)
+#   --sentencepiece-model FILE
+#                        instead of codes             (default: sentencepiece.bpe.model in --data)
 #   --moses              for models of WMT'14 data, as in translate.sh
 #   --int8               also with 8-bit integers
 #   --source-lang LANG   language of the text         (default: as the checkpoint says)

@@ -125,7 +125,7 @@ say "installing $TORCH"
 is_old "$version" || install_fairseq
 say "installing the other requirements (setup.py)"
 "${PIP[@]}" --editable \
-  "${PROJECT}[training,export,fairseq-runtime,wordpiece,plots,debian-corpus,test]"
+  "${PROJECT}[training,export,fairseq-runtime,wordpiece,sentencepiece,plots,debian-corpus,test]"
 
 has_everything "$VENV/bin/python3" ||
   die "'$VENV' still lacks $(missing_modules "$VENV/bin/python3")"

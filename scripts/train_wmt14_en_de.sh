@@ -17,4 +17,4 @@ source "$PROJECT/scripts/lib/training.sh"
 
 # shellcheck disable=SC2034  # the file above reads it
 TARGET_LANG=de ROWS="6-6 12-12 18-18"
-train_wmt14 "$@"
+train_recipe "$@"

@@ -26,4 +26,4 @@ source "$PROJECT/scripts/lib/training.sh"
 
 # shellcheck disable=SC2034  # the file above reads it
 TARGET_LANG=fr ROWS="6-6 60-12"
-train_wmt14 "$@"
+train_recipe "$@"

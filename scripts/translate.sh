@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Translates raw text into raw text: tokenises, applies BPE, searches, removes BPE, detokenises.
+# Translates raw text into raw text: tokenises, applies BPE, searches, removes BPE, detokenises; or
+# with SentencePiece in place of the rest.
 #
 #   scripts/translate.sh --checkpoint FILE --data DIR [options] < input > output
 #   scripts/translate.sh --onnx FOLDER [options] < input > output
@@ -9,6 +10,8 @@
 #   --checkpoint FILE    model; several as a.pt:b.pt are an ensemble
 #   --data DIR           folder with the dictionaries (what fairseq-preprocess wrote)
 #   --bpe-codes FILE     subword-nmt codes            (default: code in --data)
+#   --sentencepiece-model FILE
+#                        instead of codes             (default: sentencepiece.bpe.model in --data)
 #   --input FILE         one sentence a line          (default: standard input)
 #   --output FILE        where the translation goes   (default: standard output)
 #   --moses              for models of WMT'14 data: punctuation is normalised, then tokenised

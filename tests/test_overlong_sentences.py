@@ -18,6 +18,10 @@ from realformer_runtime.text.overlong_sentences import parts_of_sentences, split
         ("a b ! c , d e", 6, ["a b ! c ,", "d e"]),
         ("a b@@ c@@ d e", 3, ["a", "b@@ c@@ d", "e"]),  # else between words
         ("a@@ b@@ c@@ d", 2, ["a@@ b@@", "c@@ d"]),  # a word that is too long itself
+        ("▁a ▁b . ▁c ▁d ▁e", 5, ["▁a ▁b .", "▁c ▁d ▁e"]),  # the same in SentencePiece's pieces
+        ("▁a ▁b ▁3 . 14 ▁c", 5, ["▁a ▁b ▁3 . 14", "▁c"]),
+        ("▁a b c ▁d e", 4, ["▁a b c", "▁d e"]),
+        ("▁我 们 。 他 们", 4, ["▁我 们 。", "他 们"]),
         ("", 2, []),
     ],
 )

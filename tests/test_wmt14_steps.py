@@ -129,7 +129,7 @@ def test_real_recipes_are_complete(name):
     """All published sums are there, and the numbers of lines add up to those of public logs."""
     recipe = load_recipe(RECIPES / f"{name}.json")
     assert sum(corpus.lines for corpus in recipe.training) == PAIRS[name]
-    assert recipe.test.lines == 3003
+    assert [test.lines for test in recipe.tests] == [3003]
     assert recipe.valid_every == (1333 if name == "en-fr" else 100)
     for archive in recipe.archives.values():
         assert archive.md5 or (len(archive.sha256) == 64 and archive.bytes > 10**7)

@@ -19,6 +19,15 @@ hash_text() { # text...
   printf '%s\n' "$@" | sha256sum | cut -c 1-64
 }
 
+file_hash() { # file or nothing
+  [[ -z "$1" ]] || sha256sum <"$1" | cut -c 1-64
+}
+
+tool_versions() { # packages...
+  python3 -c 'import sys; from importlib.metadata import version
+print(*(f"{name} {version(name)}" for name in sys.argv[1:]), sep=", ")' "$@"
+}
+
 # Prints size and name of each finished file of a stage.
 stage_files() { # output
   (cd "$OUT" && find "$1" -type f ! -name '*.tmp' -exec wc -c {} \; | LC_ALL=C sort -k 2)

@@ -13,6 +13,16 @@
 SPLITS=(train valid test)
 # The files of the stages up to bpe, without the language.
 NAMES=("${SPLITS[@]}")
+# What the subwords are made with. It goes along with the data, where scripts/translate.sh looks.
+SUBWORD_FILE=code
+DICTIONARIES=(--joined-dictionary)
+WORDS=tok # the stage whose text becomes subwords
+
+# The steps in Python that all corpora share.
+corpus_step() { # step, arguments...
+  PROGRAM="$(basename "$0")" STARTED_BY=$$ PYTHONPATH="$PROJECT/data-prep:$PYTHONPATH" \
+    python3 -m wmt14_corpus "$@"
+}
 
 # Runs a command whose output becomes a file, unless the file is there.
 make_file() { # file, command...
@@ -75,7 +85,7 @@ tokenize_file() { # name, language, further options...
 
 encode_file() { # name, language
   python3 -m realformer_runtime.text.byte_pair_encoding apply --codes "$OUT/code" --jobs "$JOBS" \
-    <"$OUT/tok/$1.$2" 9>&-
+    <"$OUT/$WORDS/$1.$2" 9>&-
 }
 
 learn_codes() { # options...
@@ -83,8 +93,15 @@ learn_codes() { # options...
 }
 
 learn_from_text() {
-  cat "$OUT/tok/train.$SOURCE_LANG" "$OUT/tok/train.$TARGET_LANG" |
+  cat "$OUT/$WORDS/train.$SOURCE_LANG" "$OUT/$WORDS/train.$TARGET_LANG" |
     learn_codes --merges "$BPE_MERGES"
+}
+
+# Drops pairs that no training can use: a side is empty or too long, or they are too unequal.
+drop_pairs() { # stage before, stage, name, most tokens, ratio
+  [[ ! -f "$OUT/$2/$3.$SOURCE_LANG" || ! -f "$OUT/$2/$3.$TARGET_LANG" ]] || return 0
+  corpus_step drop --languages "$SOURCE_LANG" "$TARGET_LANG" --max-tokens "$4" --ratio "$5" \
+    --lines "$(count_lines "$OUT/$1/$3.$SOURCE_LANG")" --out "$OUT/$2/$3" "$OUT/$1/$3"
 }
 
 binarize_corpus() { # folder of encoded text, further options of fairseq-preprocess...
@@ -95,10 +112,9 @@ binarize_corpus() { # folder of encoded text, further options of fairseq-preproc
     rm -rf "$OUT"/data-bin*.tmp
     fairseq-preprocess --source-lang "$SOURCE_LANG" --target-lang "$TARGET_LANG" \
       --trainpref "$text/train" --validpref "$text/valid" --testpref "$text/test" \
-      --joined-dictionary --workers "$JOBS" --destdir "$making" "${@:2}" \
+      ${DICTIONARIES[@]+"${DICTIONARIES[@]}"} --workers "$JOBS" --destdir "$making" "${@:2}" \
       >"$OUT/preprocess.log" 2>&1 9>&- || die "fairseq-preprocess failed, see '$OUT/preprocess.log'"
-    # Where scripts/translate.sh looks for them.
-    cp "$OUT/code" "$making/code"
+    cp "$OUT/$SUBWORD_FILE" "$making/"
     mv "$making" "$OUT/data-bin"
   fi
 }

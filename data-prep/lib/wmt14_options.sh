@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034  # wmt14_pipeline.sh reads what is set here
 # The options that the WMT'14 scripts share. To be sourced by wmt14_pipeline.sh. The script sets
-# SOURCE_LANG, TARGET_LANG and the default of BPE_MERGES.
+# SOURCE_LANG, TARGET_LANG and the default of BPE_MERGES, and may set CORPUS_NAME.
 
-CORPORA="" MIRROR="" CODES="" DICT="" MERGES_GIVEN=""
+CORPUS_NAME="" CORPORA="" MIRROR="" CODES="" DICT="" MERGES_GIVEN=""
 TRIES=8 RETRY_PAUSE=5 FETCH_ONLY=""
 
 wmt14_help() {
@@ -12,9 +12,9 @@ wmt14_help() {
 
 Options
 
-  --out DIR         where everything goes   (default: data/wmt14-${SOURCE_LANG}2$TARGET_LANG in the project)
+  --out DIR         where everything goes   (default: data/$CORPUS_NAME in the project)
   --corpora DIR     where the archives are; nothing is fetched then, and nothing written there
-  --mirror URL      instead of statmt.org: its paths below this address, or just its file names
+  --mirror URL      instead of the original server: its paths below this address, or just its file names
   --bpe-merges N    joint byte pair encoding (default: $BPE_MERGES)
   --bpe-codes FILE  use these codes instead of learning some
   --dict FILE       use this dict.*.txt of fairseq for both languages
@@ -28,7 +28,8 @@ HELP
 }
 
 wmt14_options() { # arguments of the script
-  OUT="$PROJECT/data/wmt14-${SOURCE_LANG}2$TARGET_LANG"
+  CORPUS_NAME="${CORPUS_NAME:-wmt14-${SOURCE_LANG}2$TARGET_LANG}"
+  OUT="$PROJECT/data/$CORPUS_NAME"
   JOBS="$(cores)"
   while [[ $# -gt 0 ]]; do
     case "$1" in

@@ -12,26 +12,21 @@ source "$PROJECT/data-prep/lib/text_pipeline.sh"
 source "$PROJECT/data-prep/lib/stages.sh"
 source "$PROJECT/data-prep/lib/wmt14_options.sh"
 
-wmt14() { # step, arguments...
-  PROGRAM="$(basename "$0")" STARTED_BY=$$ PYTHONPATH="$PROJECT/data-prep:$PYTHONPATH" \
-    python3 -m wmt14_corpus "$@"
-}
-
 # Passes on standard input, and reports the lines.
 counted() { # label, lines expected
-  wmt14 count --label "$1" --lines "$2"
+  corpus_step count --label "$1" --lines "$2"
 }
 
 fetch_archives() { # [--recorded-will-do]; prints what the raw text depends on
   mkdir -p "$OUT/archives"
-  wmt14 fetch "${STORE[@]}" "$@"
+  corpus_step fetch "${STORE[@]}" "$@"
 }
 
 extract_archives() {
   fetch_archives >/dev/null # those that were deleted after an earlier run
   say "unpacking"
   mkdir -p "$OUT/raw"
-  wmt14 extract --recipe "$RECIPE" --archives "${CORPORA:-$OUT/archives}" --out "$OUT/raw"
+  corpus_step extract --recipe "$RECIPE" --archives "${CORPORA:-$OUT/archives}" --out "$OUT/raw"
   local lang
   for lang in "$SOURCE_LANG" "$TARGET_LANG"; do
     make_file "$OUT/raw/valid.$lang" join_valid "$lang"
@@ -86,7 +81,7 @@ make_codes() {
 }
 
 copy_codes() {
-  wmt14 fit --codes "$CODES"
+  corpus_step fit --codes "$CODES"
   make_file "$OUT/code" copy_text "$CODES"
 }
 
@@ -106,7 +101,7 @@ clean_split() { # split, names of its parts...
     parts+=("$OUT/bpe/$name")
     lines=$((lines + $(count_lines "$OUT/bpe/$name.$SOURCE_LANG")))
   done
-  wmt14 clean --recipe "$RECIPE" ${CLEAN_LIKE[@]+"${CLEAN_LIKE[@]}"} --lines "$lines" \
+  corpus_step clean --recipe "$RECIPE" ${CLEAN_LIKE[@]+"${CLEAN_LIKE[@]}"} --lines "$lines" \
     --out "$clean" "${parts[@]}"
 }
 
@@ -127,7 +122,7 @@ clean_wmt14() {
 watch_binarizing() {
   local tokens
   tokens="$(cat "$OUT"/clean/{train,valid,test}.* | wc -w)"
-  wmt14 watch --label binarising --bytes "$((tokens * 2 + 1))" --until "$OUT/data-bin" \
+  corpus_step watch --label binarising --bytes "$((tokens * 2 + 1))" --until "$OUT/data-bin" \
     "$OUT/data-bin.$$.tmp"
 }
 
@@ -135,7 +130,7 @@ watch_binarizing() {
 binarize_wmt14() {
   rm -rf "$OUT/data-bin"
   if [[ -n "$DICT" ]]; then
-    wmt14 fit --dict "$DICT" "$OUT"/clean/{valid,test}.*
+    corpus_step fit --dict "$DICT" "$OUT"/clean/{valid,test}.*
     rm -f "$OUT/dict"
     make_file "$OUT/dict" copy_text "$DICT"
   fi
@@ -145,15 +140,6 @@ binarize_wmt14() {
   wait
 }
 
-file_hash() { # file or nothing
-  [[ -z "$1" ]] || sha256sum <"$1" | cut -c 1-64
-}
-
-tool_versions() {
-  python3 -c 'from importlib.metadata import version
-print(*(f"{name} {version(name)}" for name in ("sacremoses", "subword-nmt")), sep=", ")'
-}
-
 prepare_wmt14() {
   local inputs kept=()
   use_environment
@@ -161,7 +147,7 @@ prepare_wmt14() {
   lock_folder --out "$OUT"
   STORE=(--recipe "$RECIPE" --out "$OUT" --tries "$TRIES" --retry-pause "$RETRY_PAUSE"
     ${CORPORA:+--corpora "$CORPORA"} ${MIRROR:+--mirror "$MIRROR"})
-  mapfile -t PARTS < <(wmt14 names --recipe "$RECIPE")
+  mapfile -t PARTS < <(corpus_step names --recipe "$RECIPE")
   [[ ${#PARTS[@]} -gt 0 ]] || exit 1 # the reason has been said
   TRAIN_PARTS=("${PARTS[@]/#/train.}")
   NAMES=("${TRAIN_PARTS[@]}" valid test)
@@ -169,7 +155,7 @@ prepare_wmt14() {
   if stage_is_intact raw raw && [[ -z "$FETCH_ONLY" ]]; then
     kept=(--recorded-will-do) # once unpacked, archives may be deleted
   else
-    need_disk "$(wmt14 need "${STORE[@]}" ${FETCH_ONLY:+--archives-only})"
+    need_disk "$(corpus_step need "${STORE[@]}" ${FETCH_ONLY:+--archives-only})"
   fi
   say "archives"
   inputs="$(fetch_archives ${kept[@]+"${kept[@]}"})"
@@ -188,7 +174,7 @@ run_stages() { # what the raw text depends on
   fi
   run_stage raw raw "recipe and archives $(hash_text "$1")" extract_archives
   stage_is_intact data-bin data-bin || need_disk_for_text
-  run_stage tok tok "$(tool_versions)" tokenize_wmt14
+  run_stage tok tok "$(tool_versions sacremoses subword-nmt)" tokenize_wmt14
   run_stage code "${codes[@]}"
   run_stage bpe bpe "joint" encode_wmt14
   run_stage clean clean "1 to 250 tokens, ratio 1.5" clean_wmt14

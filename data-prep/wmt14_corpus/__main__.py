@@ -45,14 +45,16 @@ def names(args) -> None:
 
 def clean(args) -> None:
     """Drop pairs that are empty, too long or too unequal; say how many."""
-    recipe = _recipe(args)
-    cleaner = cleaning.clean_files(args.parts, recipe.languages, args.out, args.lines)
-    kept, name = cleaner.pairs - sum(cleaner.dropped.values()), args.out.name
-    reasons = ", ".join(f"{reason} {count:,}" for reason, count in cleaner.dropped.most_common())
-    print(f"{name}: {kept:,} of {cleaner.pairs:,} pairs kept ({reasons})", file=sys.stderr)
+    recipe, name = _recipe(args), args.out.name
+    kept = _clean(args, recipe.languages, cleaning.PairCleaner())
     expected = recipe.cleaned.get(name) if args.merges == recipe.cleaned.get("merges") else None
     if expected not in (None, kept):
         print(f"warning: {name}: others were left with {expected:,} pairs", file=sys.stderr)
+
+
+def drop(args) -> None:
+    """Drop pairs with other limits, of any two languages; say how many."""
+    _clean(args, args.languages, cleaning.PairCleaner(args.max_tokens, args.ratio, bars=False))
 
 
 def count(args) -> None:
@@ -75,6 +77,14 @@ def fit(args) -> None:
             print(
                 f"--dict: {share:.3%} of the tokens of valid and test are unknown", file=sys.stderr
             )
+
+
+def _clean(args, languages: tuple[str, str], cleaner: cleaning.PairCleaner) -> int:
+    cleaning.clean_files(args.parts, languages, args.out, args.lines, cleaner)
+    kept = cleaner.pairs - sum(cleaner.dropped.values())
+    reasons = ", ".join(f"{reason} {count:,}" for reason, count in cleaner.dropped.most_common())
+    print(f"{args.out.name}: {kept:,} of {cleaner.pairs:,} pairs kept ({reasons})", file=sys.stderr)
+    return kept
 
 
 def _recipe(args) -> Recipe:
@@ -100,6 +110,7 @@ STEPS = {
     extract: "--recipe --archives --out",
     names: "--recipe",
     clean: "--recipe --merges --lines --out parts",
+    drop: "--languages --max-tokens --ratio --lines --out parts",
     count: "--label --lines",
     watch: "--label --bytes --until folder",
     fit: "--codes --dict texts",
@@ -115,6 +126,9 @@ ARGUMENTS = {
     "--archives-only": dict(action="store_true", help="without text and data"),
     "--archives": dict(type=Path, required=True),
     "--merges": dict(type=whole_number_above_0, help="to compare with what others got"),
+    "--languages": dict(nargs=2, required=True),
+    "--max-tokens": dict(type=whole_number_above_0, required=True),
+    "--ratio": dict(type=float, required=True),
     "--lines": dict(type=whole_number_above_0, required=True, help="that there will be"),
     "--label": dict(required=True),
     "--bytes": dict(type=whole_number_above_0, required=True),

@@ -34,9 +34,16 @@ BLANK_FACTOR = re.compile(r"[ |]\|")
 
 
 class PairCleaner:
-    """Decides pair by pair; keep one for a whole corpus, for its first pair matters."""
+    """Decides pair by pair; keep one for a whole corpus, for its first pair matters.
 
-    def __init__(self) -> None:
+    Args:
+        bars: whether ``|`` separates factors or is removed; otherwise it is text
+    """
+
+    def __init__(
+        self, max_tokens: int = MAX_TOKENS, ratio: float = RATIO, bars: bool = True
+    ) -> None:
+        self.max_tokens, self.ratio, self.bars = max_tokens, ratio, bars
         self.factored: bool | None = None
         self.dropped: Counter[str] = Counter()  # number of pairs by reason
         self.pairs = 0
@@ -51,36 +58,39 @@ class PairCleaner:
             self.dropped[reason] += 1
             return None
         for side in (first, second):
-            if "|" in side and BLANK_FACTOR.search(side):
+            if self.bars and "|" in side and BLANK_FACTOR.search(side):
                 raise UserError(f"pair {self.pairs} of factored text has a blank factor: {side}")
         return first, second
 
     def _tidied(self, line: str) -> str:
-        if not self.factored and "|" in line:
+        if self.bars and not self.factored and "|" in line:
             line = line.replace("|", "")
         if UNEVEN_SPACE.search(line):
             line = SPACES.sub(" ", line).removeprefix(" ").removesuffix(" ")
         return line
 
-    @staticmethod
-    def _reason(first: str, second: str) -> str | None:
+    def _reason(self, first: str, second: str) -> str | None:
         if not first or not second:
             return "empty"
         counts = first.count(" ") + 1, second.count(" ") + 1
-        if max(counts) > MAX_TOKENS:
-            return f"over {MAX_TOKENS} tokens"
-        if max(counts) / min(counts) > RATIO:
-            return f"ratio over {RATIO}"
+        if max(counts) > self.max_tokens:
+            return f"over {self.max_tokens} tokens"
+        if max(counts) / min(counts) > self.ratio:
+            return f"ratio over {self.ratio:g}"
         if any(len(side) > MAX_CHARACTERS and LONG_FACTOR.search(side) for side in (first, second)):
             return f"token over {MAX_CHARACTERS} characters"
         return None
 
 
 def clean_files(
-    parts: list[Path], languages: tuple[str, str], out: Path, lines: int
+    parts: list[Path],
+    languages: tuple[str, str],
+    out: Path,
+    lines: int,
+    cleaner: PairCleaner | None = None,
 ) -> PairCleaner:
     """Clean ``PART.LANG`` of all parts, in order, into ``OUT.LANG``; ``lines`` are expected."""
-    cleaner = PairCleaner()
+    cleaner = cleaner or PairCleaner()
     with ExitStack() as stack:
         outputs = [stack.enter_context(step_output(_named(out, lang))) for lang in languages]
         first, second = (stack.enter_context(path.open("wb")) for path in outputs)

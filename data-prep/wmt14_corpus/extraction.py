@@ -29,6 +29,8 @@ GZIP_MAGIC = b"\x1f\x8b"
 # Nothing in the corpora is near it. Bounds the memory for an archive that is not what it should be.
 LONGEST_LINE = 1 << 26
 SPACE = r"[ \t\r\f\v]*"
+ABOUT_A_TALK = (b"<url>", b"<talkid>", b"<keywords>")
+TITLE_OR_DESCRIPTION = re.compile(b"</?(?:title|description)>")
 
 # Whether a line of a corpus, by its number from 1, is for validation.
 HeldOut = Callable[[int], bool]
@@ -36,6 +38,8 @@ HeldOut = Callable[[int], bool]
 
 def extract_all(recipe: Recipe, folder: Path, out: Path) -> None:
     """Write ``train.NAME.LANG``, ``valid.NAME.LANG`` and ``test.LANG`` into ``out``.
+
+    Several test sets are also there by themselves, as ``NAME.LANG``.
 
     A corpus that is complete there is kept: its number of lines is in ``NAME.lines``.
 
@@ -46,9 +50,22 @@ def extract_all(recipe: Recipe, folder: Path, out: Path) -> None:
         stale.unlink(missing_ok=True)
     before = 0
     for corpus in recipe.training:
-        held_out = every_nth(recipe.valid_every, before)
-        before += _extract(corpus, folder / corpus.archive, out, held_out)
-    _extract(recipe.test, folder / recipe.test.archive, out, None)
+        files, held_out = [f"train.{corpus.name}"], never
+        if not recipe.valid_of_cleaned:
+            files.append(f"valid.{corpus.name}")
+            held_out = every_nth(recipe.valid_every, before)
+        before += _extract(corpus, folder / corpus.archive, out, files, held_out)
+    for test in recipe.tests:
+        _extract(test, folder / test.archive, out, [test.name], never)
+    if len(recipe.tests) > 1:
+        _join_tests(recipe, out)
+
+
+def _join_tests(recipe: Recipe, out: Path) -> None:
+    for lang in recipe.languages:
+        with step_output(out / f"test.{lang}") as temporary:
+            parts = [(out / f"{test.name}.{lang}").read_bytes() for test in recipe.tests]
+            temporary.write_bytes(b"".join(parts))
 
 
 def every_nth(n: int, before: int) -> HeldOut:
@@ -56,7 +73,12 @@ def every_nth(n: int, before: int) -> HeldOut:
     return lambda number: (before + number) % n == 0
 
 
-def _extract(corpus: Corpus, archive: Path, out: Path, held_out: HeldOut | None) -> int:
+def never(number: int) -> bool:
+    return False
+
+
+def _extract(corpus: Corpus, archive: Path, out: Path, files: list[str], held_out: HeldOut) -> int:
+    """Write a corpus to one file a language, or to two; ``files`` are without the language."""
     note = out / f"{corpus.name}.lines"
     if note.exists():
         text = note.read_text("utf-8", errors="replace").strip()
@@ -66,7 +88,7 @@ def _extract(corpus: Corpus, archive: Path, out: Path, held_out: HeldOut | None)
     if not archive.exists():
         raise UserError(f"{archive}: no such archive")
     try:
-        counts = _write_members(corpus, archive, out, held_out)
+        counts = _write_members(corpus, archive, [out / name for name in files], held_out)
     except DAMAGE as error:
         raise UserError(f"{archive}: damaged or truncated: {error}") from None
     _check_counts(corpus, archive, counts)
@@ -77,20 +99,16 @@ def _extract(corpus: Corpus, archive: Path, out: Path, held_out: HeldOut | None)
 
 
 def _write_members(
-    corpus: Corpus, archive: Path, out: Path, held_out: HeldOut | None
+    corpus: Corpus, archive: Path, files: list[Path], held_out: HeldOut
 ) -> dict[str, int]:
     """Write the raw text of both sides; returns the number of lines by language."""
     counts: dict[str, int] = {}
     wanted = {name: lang for lang, name in corpus.members.items()}
     for name, stream in members(archive, set(wanted), corpus.name):
         lang, called = wanted[name], f"{archive}: '{name}'"
-        text = bounded_lines(stream, called)
-        if held_out is None:
-            counts[lang] = _write_lines(segments(text), [out / f"test.{lang}"], lambda _: False)
-        else:
-            files = [out / f"{split}.{corpus.name}.{lang}" for split in ("train", "valid")]
-            lines = valid_utf8(text, called)
-            counts[lang] = _write_lines(lines, files, held_out)
+        lines = READERS[corpus.form](bounded_lines(stream, called), called)
+        named = [path.with_name(f"{path.name}.{lang}") for path in files]
+        counts[lang] = _write_lines(lines, named, held_out)
     return counts
 
 
@@ -194,7 +212,14 @@ def valid_utf8(stream: Iterable[bytes], called: str) -> Iterator[bytes]:
         )
 
 
-def segments(stream: Iterable[bytes]) -> Iterator[bytes]:
+def talks(stream: Iterable[bytes], called: str) -> Iterator[bytes]:
+    """Lines of IWSLT's talks: title and description are text, what else is about a talk is not."""
+    for line in valid_utf8(stream, called):
+        if not any(tag in line for tag in ABOUT_A_TALK):
+            yield TITLE_OR_DESCRIPTION.sub(b"", line)
+
+
+def segments(stream: Iterable[bytes], called: str = "") -> Iterator[bytes]:
     """Text of the ``<seg id=...>`` lines of an sgm file; a curly apostrophe becomes straight.
 
     XML entities stay: the field scores against references in which Moses has escaped them.
@@ -205,3 +230,6 @@ def segments(stream: Iterable[bytes]) -> Iterator[bytes]:
             text = re.sub(f'<seg id="[0-9]*">{SPACE}', "", text)
             text = re.sub(f"{SPACE}</seg>{SPACE}", "", text)
             yield text.replace("’", "'").encode("utf-8") + b"\n"
+
+
+READERS = {"lines": valid_utf8, "talks": talks, "segments": segments}

@@ -11,6 +11,7 @@ from realformer_runtime.command_line import UserError
 
 RECIPES = Path(__file__).parent / "recipes"
 # Names become those of files: nothing that leaves a folder or is taken for an option.
+FORMS = ("lines", "talks", "segments")
 FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 
 
@@ -30,7 +31,8 @@ class Corpus:
     """A member of an archive for each language, line by line translations of one another.
 
     ``lines_are`` is "published" where the number of lines is known, "recalled" where it is only
-    remembered: the first must agree, the second is worth a warning.
+    remembered: the first must agree, the second is worth a warning. ``form`` is "lines",
+    "talks" for IWSLT's lines with tags between them, or "segments" of an sgm or xml file.
     """
 
     name: str
@@ -38,13 +40,16 @@ class Corpus:
     members: dict[str, str]
     lines: int | None = None
     lines_are: str = "recalled"
+    form: str = "lines"
 
 
 @dataclass(frozen=True)
 class Recipe:
     """A pair of languages: training corpora in order, test set, and how validation is split off.
 
-    ``cleaned`` holds the pairs that others were left with, at a number of merges.
+    ``cleaned`` holds the pairs that others were left with, at a number of merges. Several test sets
+    are one after the other. With ``valid_of_cleaned``, validation is not split off the raw text but
+    later.
     """
 
     pair: str
@@ -53,12 +58,13 @@ class Recipe:
     text_bytes: int
     archives: dict[str, Archive]
     training: tuple[Corpus, ...]
-    test: Corpus
+    tests: tuple[Corpus, ...]
     cleaned: dict[str, int] = field(default_factory=dict)
+    valid_of_cleaned: bool = False
 
     def corpora(self) -> tuple[Corpus, ...]:
-        """Training corpora in order, then the test set."""
-        return (*self.training, self.test)
+        """Training corpora in order, then the test sets."""
+        return (*self.training, *self.tests)
 
     def what_is_read(self) -> str:
         """All that the raw text depends on, besides the archives themselves, on one line."""
@@ -73,6 +79,7 @@ def load_recipe(path: Path) -> Recipe:
         archives = [
             Archive(**{**entry, "urls": tuple(entry["urls"])}) for entry in content["archives"]
         ]
+        tests = content["test"] if isinstance(content["test"], list) else [content["test"]]
         recipe = Recipe(
             pair=content["pair"],
             languages=tuple(content["languages"]),
@@ -80,8 +87,9 @@ def load_recipe(path: Path) -> Recipe:
             text_bytes=content["text_bytes"],
             archives={archive.name: archive for archive in archives},
             training=tuple(Corpus(**entry) for entry in content["training"]),
-            test=Corpus(name="test", **content["test"]),
+            tests=tuple(Corpus(**{"name": "test", "form": "segments", **entry}) for entry in tests),
             cleaned=content.get("cleaned", {}),
+            valid_of_cleaned=content.get("valid_of_cleaned", False),
         )
     except (ValueError, TypeError, RecursionError) as error:
         raise UserError(f"{path}: not a recipe: {error}") from None
@@ -94,6 +102,8 @@ def load_recipe(path: Path) -> Recipe:
 def _check(recipe: Recipe, path: Path) -> None:
     _check_types(recipe, path)
     for corpus in recipe.corpora():
+        if corpus.form not in FORMS:
+            raise UserError(f"{path}: {corpus.name}: form {corpus.form!r} is none of {FORMS}")
         if corpus.archive not in recipe.archives:
             raise UserError(f"{path}: {corpus.name}: no archive {corpus.archive!r} is listed")
         if set(corpus.members) != set(recipe.languages):

@@ -4,7 +4,6 @@ Translations of both are compared before the folder is there.
 """
 
 import logging
-import os
 import shutil
 import sys
 import warnings
@@ -20,11 +19,12 @@ from realformer_checkpoints.reading import load_checkpoint
 from realformer_checkpoints.writing import write_checkpoint
 from realformer_runtime import __version__
 from realformer_runtime.atomic_output import new_folder
-from realformer_runtime.command_line import ArgumentParser, UserError, run_main
+from realformer_runtime.command_line import ArgumentParser, UserError, flag, run_main
 from realformer_runtime.engine.model_folder import (
     CODES,
     DECODER,
     ENCODER,
+    PIECES,
     Manifest,
     sha256_of,
     write_dictionaries,
@@ -38,7 +38,12 @@ from ..inference.fairseq_interactive import (
     read_options,
 )
 from ..inference.languages import set_languages
-from ..inference.model_arguments import add_model_arguments, check_model_arguments
+from ..inference.model_arguments import (
+    SUBWORD_FILES,
+    add_model_arguments,
+    check_model_arguments,
+    find_subword_file,
+)
 from ..models.config import CHAINS
 from ..models.hub_interface import BEAM, LENPEN, check_file, check_files
 from .comparison import compare
@@ -103,8 +108,9 @@ def write_model(model: nn.Module, folder: Path) -> None:
 
 def write_rest(args, folder: Path) -> None:
     """Write what text needs, and for people a README."""
-    if args.bpe_codes:
-        shutil.copyfile(args.bpe_codes, folder / CODES)
+    for path, name in ((args.bpe_codes, CODES), (args.sentencepiece_model, PIECES)):
+        if path:
+            shutil.copyfile(path, folder / name)
     text = README.format(
         name=Path(args.output).name,
         source=args.source_lang,
@@ -152,6 +158,7 @@ def parse_args() -> Namespace:
     search = {"beam": BEAM, "lenpen": LENPEN, "max_tokens": 2000, "interactive": False}
     vars(args).update(search, int8_graphs=args.int8, int8=False, dry_run=False, extra=["--cpu"])
     check_model_arguments(args)
+    find_subword_file(args)
     return args
 
 
@@ -161,10 +168,9 @@ def main() -> None:
     set_languages(args, PROGRAM)
     languages = {"source_lang": args.source_lang, "target_lang": args.target_lang}
     check_files("", args.checkpoint, args.data, names=("--checkpoint", "--data"), **languages)
-    if args.bpe_codes is None and os.path.isfile(os.path.join(args.data, "code")):
-        args.bpe_codes = os.path.join(args.data, "code")
-    if args.bpe_codes:
-        check_file("--bpe-codes", args.bpe_codes)
+    for name in SUBWORD_FILES:
+        if path := getattr(args, name):
+            check_file(flag(name), path)
     logging.getLogger().setLevel(logging.ERROR)
     warnings.simplefilter("ignore")  # torch's and hydra's, of their plans
     with new_folder(args.output) as folder:

@@ -35,7 +35,8 @@ WITHOUT_EFFECT = (
     "results_path",
     "score_reference",
 )
-SUBWORD_NMT = ("subword_nmt", "@@ ")
+# What --post-process may say, by what the subwords are.
+POST_PROCESSES = {"subword-nmt": ("@@ ", "subword_nmt"), "SentencePiece": ("sentencepiece",)}
 # What text and files were chosen by, before fairseq's own options could change it.
 BEFORE_EXTRA = ("path", "source_lang", "target_lang")
 LONG_FILE = 100  # sentences, from which on there is a progress bar
@@ -57,7 +58,8 @@ def interactive_command(args) -> List[str]:
         f"--beam {args.beam} --lenpen {args.lenpen} --max-len-a 1 --max-len-b 200"
         f" --max-tokens {args.max_tokens} --buffer-size {buffer} --num-workers 0"
     ).split()
-    words = [args.data, "--remove-bpe", *files, *languages, *search]
+    subwords = "=sentencepiece" if args.sentencepiece_model else ""
+    words = [args.data, f"--remove-bpe{subwords}", *files, *languages, *search]
     cpu = ["--cpu"] if args.int8 else []
     return ["fairseq-interactive", *words, *cpu, *args.extra]
 
@@ -109,8 +111,10 @@ def read_options(command: Sequence[str]):
     for name in WITHOUT_EFFECT:
         if getattr(args, name) not in (None, parser.get_default(name)):
             raise UserError(f"-- {flag(name)}: has no effect here, where a line becomes a line")
-    if args.post_process not in SUBWORD_NMT:
-        raise UserError(f"-- --post-process '{args.post_process}': subwords here are subword-nmt's")
+    ours = next(word for word in command if word.startswith("--remove-bpe"))
+    kind = "SentencePiece" if ours.endswith("=sentencepiece") else "subword-nmt"
+    if args.post_process not in POST_PROCESSES[kind]:
+        raise UserError(f"-- --post-process '{args.post_process}': subwords here are {kind}'s")
     check_range("lenpen", args.lenpen, "--lenpen")
     for name in BEFORE_EXTRA:
         if getattr(args, name) != command[command.index(flag(name)) + 1]:

@@ -3,6 +3,9 @@
 import os
 
 from realformer_runtime.command_line import ArgumentParser, UserError
+from realformer_runtime.text.sentence_pieces import MODEL_FILE
+
+SUBWORD_FILES = {"bpe_codes": "code", "sentencepiece_model": MODEL_FILE}  # by option
 
 
 def add_model_arguments(parser: ArgumentParser) -> None:
@@ -10,6 +13,7 @@ def add_model_arguments(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add("--data", required=True, metavar="DIR", help="folder with the dictionaries")
     add("--bpe-codes", metavar="FILE", help="default: code in --data")
+    add("--sentencepiece-model", metavar="FILE", help=f"default: {MODEL_FILE} in --data")
     add("--source-lang", metavar="LANG", help="default: the checkpoint's")
     add("--target-lang", metavar="LANG", help="default: the checkpoint's")
     add("--moses", action="store_true", help="tokenise as for WMT'14")
@@ -35,3 +39,23 @@ def check_model_arguments(args) -> None:
     for name in ("checkpoint", "data"):
         path = getattr(args, name)
         setattr(args, name, f"./{path}" if path.startswith("-") else path)
+
+
+def find_subword_file(args) -> None:
+    """Complete ``bpe_codes`` or ``sentencepiece_model`` by the file that is with the data, if any.
+
+    Raises:
+        UserError: there are two, or none where the user says, or an option has no use with it
+    """
+    given = [name for name in SUBWORD_FILES if getattr(args, name)]
+    if not given:
+        paths = {name: os.path.join(args.data, file) for name, file in SUBWORD_FILES.items()}
+        given = [name for name, path in paths.items() if os.path.isfile(path)]
+        vars(args).update((name, paths[name]) for name in given)
+    if len(given) > 1:
+        raise UserError(
+            f"there are '{args.bpe_codes}' and '{args.sentencepiece_model}': name one of them, by "
+            "--bpe-codes or by --sentencepiece-model"
+        )
+    if args.moses and args.sentencepiece_model:
+        raise UserError("--moses has no use with SentencePiece, whose text is not tokenised")

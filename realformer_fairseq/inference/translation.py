@@ -1,6 +1,5 @@
 """Translate raw text into raw text: tokenise, apply BPE, search, remove BPE, detokenise."""
 
-import functools
 import logging
 import os
 import shlex
@@ -9,14 +8,13 @@ import warnings
 from types import SimpleNamespace
 from typing import Sequence
 
-from fairseq.data.data_utils import post_process
-
 from realformer_runtime.command_line import (
     ArgumentParser,
     run_main,
 )
-from realformer_runtime.text.bpe_encoding import codes_of_another_model, line_encoder
-from realformer_runtime.text.tokenization import line_detokenizer, line_function
+from realformer_runtime.text.bpe_encoding import codes_of_another_model
+from realformer_runtime.text.sentence_pieces import pieces_of_another_model
+from realformer_runtime.text.text_processing import TextProcessing, with_codes, with_pieces
 from realformer_runtime.translation_command import (
     PROGRAM,
     add_arguments,
@@ -30,32 +28,46 @@ from ..models.hub_interface import check_files as check_checkpoint
 from .fairseq_interactive import Ensemble, interactive_command, load_ensemble, read_options
 from .int8 import quantize
 from .languages import set_languages
-from .model_arguments import add_model_arguments, check_model_arguments
+from .model_arguments import add_model_arguments, check_model_arguments, find_subword_file
 
 
 def load(args, command: Sequence[str]) -> Ensemble:
-    """The models of a command of fairseq-interactive, with our tokenisation and BPE.
+    """The models of a command of fairseq-interactive, with our preparation of text.
 
     Raises:
         UserError: naming what does not fit
     """
     logging.getLogger().setLevel(logging.ERROR)  # fairseq has a line for every batch
     warnings.simplefilter("ignore")  # torch's and hydra's, of their plans
-    source, target = args.codes
-    tokenize = line_function(source, args.moses, args.moses, args.moses)
-    encode = line_encoder(args.bpe_codes, "--bpe-codes")
+    text = text_processing(args)
     cfg = read_options(command)
     print(shlex.join(command), file=sys.stderr, flush=True)
     ensemble = load_ensemble(cfg, options_in_words(args))
-    if remark := codes_of_another_model(encode, ensemble.src_dict.symbols):
-        print(f"{PROGRAM}: --bpe-codes {args.bpe_codes}: {remark}", file=sys.stderr)
-    ensemble.tokenizer = SimpleNamespace(encode=tokenize, decode=line_detokenizer(target))
-    decode = functools.partial(post_process, symbol=cfg.common_eval.post_process)
-    ensemble.bpe = SimpleNamespace(encode=encode, decode=decode)
+    say_what_does_not_fit(args, text, ensemble.src_dict.symbols)
+    ensemble.tokenizer = SimpleNamespace(encode=text.tokenize, decode=text.detokenize)
+    ensemble.bpe = SimpleNamespace(encode=text.encode, decode=text.decode)
     if args.int8:
         for model in ensemble.models:
             quantize(model)
     return ensemble
+
+
+def text_processing(args) -> TextProcessing:
+    if args.sentencepiece_model:
+        return with_pieces(args.sentencepiece_model, "--sentencepiece-model")
+    return with_codes(*args.codes, args.bpe_codes, args.moses, "--bpe-codes")
+
+
+def say_what_does_not_fit(args, text: TextProcessing, symbols: Sequence[str]) -> None:
+    """Remark on subwords that the source dictionary seems not to be of."""
+    if args.sentencepiece_model:
+        option = "--sentencepiece-model"
+        remark = pieces_of_another_model(args.sentencepiece_model, symbols, option)
+    else:
+        option, remark = "--bpe-codes", codes_of_another_model(text.encode, symbols)
+    if remark:
+        path = args.sentencepiece_model or args.bpe_codes
+        print(f"{PROGRAM}: {option} {path}: {remark}", file=sys.stderr)
 
 
 def options_in_words(args) -> str:
@@ -68,7 +80,10 @@ def check_paths(args) -> None:
     """Raises UserError for the first file or folder that is not there."""
     languages = {"source_lang": args.source_lang, "target_lang": args.target_lang}
     check_checkpoint("", args.checkpoint, args.data, names=("--checkpoint", "--data"), **languages)
-    check_file("--bpe-codes", args.bpe_codes)
+    if args.sentencepiece_model:
+        check_file("--sentencepiece-model", args.sentencepiece_model)
+    else:
+        check_file("--bpe-codes", args.bpe_codes or os.path.join(args.data, "code"))
     check_files(args)
 
 
@@ -85,7 +100,7 @@ def parse_args(argv: Sequence[str]):
     args.extra = list(argv[end + 1 :])
     check_arguments(args)
     check_model_arguments(args)
-    args.bpe_codes = args.bpe_codes or os.path.join(args.data, "code")
+    find_subword_file(args)
     return args
 
 

@@ -18,6 +18,7 @@ from realformer_checkpoints.reading import stored_option
 from realformer_runtime.command_line import UserError
 from realformer_runtime.text.known_characters import in_known_characters
 from realformer_runtime.text.overlong_sentences import SPLIT, parts_of_sentences
+from realformer_runtime.text.sentence_pieces import MODEL_FILE
 from realformer_runtime.text.utf8_lines import (
     drop_byte_order_mark,
     shows_nothing,
@@ -30,7 +31,7 @@ BEAM, LENPEN = 5, 0.8  # of the recipes for WMT'14 English-French
 DICTIONARY_OPTIONS = ("fixed_dictionary", "source_dict", "target_dict")
 
 # Their dictionaries have the characters of the text; None is that of scripts/translate.sh.
-BPE_OF_CHARACTERS = (None, "subword_nmt", "fastbpe")
+BPE_OF_CHARACTERS = (None, "subword_nmt", "fastbpe", "sentencepiece")
 
 
 def check_files(
@@ -74,6 +75,31 @@ def check_files(
         langs = [overrides.get(side) or stored_option(state, "task", side) for side in sides]
         for file in [dictionary] if dictionary else [f"dict.{x}.txt" for x in langs if x]:
             check_dictionary(names[1], os.path.join(data.split(os.pathsep)[0], file))
+
+
+def find_sentencepiece_model(folder: str, data: str, options: Dict) -> None:
+    """Complete ``sentencepiece_model`` by the file that is with the data, where it is needed.
+
+    What is beside the checkpoint fairseq itself takes.
+
+    Args:
+        folder, data: as of :func:`check_files`
+        options: of ``from_pretrained``
+
+    Raises:
+        UserError: there is none
+    """
+    if options.get("bpe") != "sentencepiece" or not os.path.isdir(folder):
+        return
+    if path := options.get("sentencepiece_model"):
+        if "://" not in path:
+            check_file("sentencepiece_model", path)
+        return
+    data = os.path.join(folder, data) if data.startswith(".") else data
+    if os.path.isfile(path := os.path.join(data, MODEL_FILE)):
+        options["sentencepiece_model"] = path
+    elif not os.path.isfile(os.path.join(folder, MODEL_FILE)):
+        raise UserError(f"sentencepiece_model: no {MODEL_FILE} in '{folder}' or '{data}': name it")
 
 
 def check_model(model: nn.Module, accepted: type, kind: str) -> None:

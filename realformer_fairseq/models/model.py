@@ -9,7 +9,7 @@ from .architectures import ARCHITECTURES, complete_options, realformer
 from .config import RealFormerConfig, refusals_of_fairseq
 from .decoder import RealFormerDecoder
 from .encoder import RealFormerEncoder
-from .hub_interface import TranslationHub, check_files
+from .hub_interface import TranslationHub, check_files, find_sentencepiece_model
 from .parser import add_arguments, check_names
 from .stacks import ModelOfStacks, finish, take_layers_to_keep
 from .tasks import check_translation_task
@@ -63,6 +63,7 @@ class RealFormerModel(ModelOfStacks, TransformerModelBase):
         paths = model_name_or_path, checkpoint_file, data_name_or_path
         model_name_or_path, checkpoint_file, data_name_or_path = map(str, paths)
         check_files(model_name_or_path, checkpoint_file, data_name_or_path, **kwargs)
+        find_sentencepiece_model(model_name_or_path, data_name_or_path, kwargs)
         return TranslationHub.of(
             super().from_pretrained(
                 model_name_or_path, checkpoint_file, data_name_or_path, **kwargs

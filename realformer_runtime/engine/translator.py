@@ -8,15 +8,14 @@ import numpy as np
 from tqdm import tqdm
 
 from ..command_line import UserError
-from ..text.bpe_encoding import line_encoder, remove_bpe
 from ..text.known_characters import in_known_characters
 from ..text.overlong_sentences import SPLIT, parts_of_sentences
-from ..text.tokenization import line_detokenizer, line_function
+from ..text.text_processing import TextProcessing, with_codes, with_pieces
 from ..text.utf8_lines import drop_byte_order_mark, shows_nothing
 from .beam_search import BeamSearch, Hypothesis
 from .constraints import PAD
 from .dictionary import Dictionary
-from .model_folder import CODES, read_dictionaries, read_manifest
+from .model_folder import CODES, PIECES, Manifest, read_dictionaries, read_manifest
 from .onnx_model import OnnxModel
 from .search_options import SearchOptions
 
@@ -52,11 +51,8 @@ class Translator:
         self.longest_target = min(each.max_target_positions for each in manifests)
         self.options = SearchOptions(**self.manifest.search)
         self.models = [OnnxModel(path, threads or 0, int8) for path in folders]
-        moses, codes = self.manifest.moses, folders[0] / CODES
-        self._tokenize = line_function(self.manifest.source_lang, moses, moses, moses)
         self._in_known_characters = in_known_characters(self.source.words)
-        self._encode = line_encoder(str(codes)) if CODES in self.manifest.files else str
-        self._detokenize = line_detokenizer(self.manifest.target_lang)
+        self._text = text_processing(folders[0], self.manifest)
 
     def translate(self, lines: Sequence[str], overlong: str = SPLIT, **search: Any) -> List[str]:
         """Raw text to raw text, in order; a line that shows nothing becomes an empty one.
@@ -77,7 +73,7 @@ class Translator:
         if shows_nothing(line):
             return []
         line = self._in_known_characters(drop_byte_order_mark(line))
-        return self._encode(self._tokenize(line)).split()
+        return self._text.encode(self._text.tokenize(line)).split()
 
     def subword_limit(self, **search: Any) -> int:
         """The largest number of subwords, without ``</s>``, of a sentence."""
@@ -95,8 +91,8 @@ class Translator:
         parts = [part for sentence in sentences for part in sentence]
         best = (found[0] for found in self.translate_tokens(parts, progress=progress, **search))
         texts = (" ".join(self.target.decode(each.tokens)) for each in best)
-        words = map(remove_bpe, texts)
-        return [self._detokenize(" ".join(next(words) for _ in parts)) for parts in sentences]
+        words = map(self._text.decode, texts)
+        return [self._text.detokenize(" ".join(next(words) for _ in parts)) for parts in sentences]
 
     def translate_tokens(
         self,
@@ -136,6 +132,14 @@ class Translator:
     ) -> List[List[Hypothesis]]:
         sizes = len(self.target), self.longest_target
         return BeamSearch(self.models, options, source, *sizes, prefix, alignment).run()
+
+
+def text_processing(folder: Path, manifest: Manifest) -> TextProcessing:
+    """With the pieces or the codes that are in a folder."""
+    if PIECES in manifest.files:
+        return with_pieces(str(folder / PIECES), "--onnx")
+    codes = str(folder / CODES) if CODES in manifest.files else None
+    return with_codes(manifest.source_lang, manifest.target_lang, codes, manifest.moses)
 
 
 def check_subwords(

@@ -6,11 +6,12 @@ from typing import Dict, List, Sequence
 
 from ..command_line import UserError
 from ..text.bpe_encoding import remove_bpe
+from ..text.sentence_pieces import WORD_START, join_pieces
 from ..text.tokenization import attach_curly_apostrophe, join_curly_apostrophe, line_detokenizer
 from ..text.utf8_lines import open_text, read_utf8_lines
 
 LOG_LINE = re.compile(r"([HD])-([0-9]{1,18})\t[^\t]*\t(.*)")
-SUBWORD = re.compile(r"\w@@ \w")
+SUBWORD = re.compile(r"\w@@ \w|\u2581\w")
 SUBWORDS_ARE_TEXT = 10  # the marks may be text in fewer than one of so many lines
 TARGET_LINE = re.compile(r"T-[0-9]+\t.*")
 
@@ -44,8 +45,8 @@ def check_words(lines: Sequence[str], path: str) -> None:
     """Raise UserError for text of subwords: their BLEU is another measure, and mostly higher."""
     if SUBWORDS_ARE_TEXT * sum(map(bool, map(SUBWORD.search, lines))) > len(lines):
         raise UserError(
-            f"{path}: has subwords (as in 'B@@ on@@ jour'), not words: "
-            "fairseq-generate joins them with --remove-bpe"
+            f"{path}: has subwords (as in 'B@@ on@@ jour' or '\u2581Bon jour'), not words: "
+            "fairseq-generate joins them with --remove-bpe or --remove-bpe=sentencepiece"
         )
 
 
@@ -53,7 +54,8 @@ def log_hypotheses(lines: Sequence[str], path: str, lang: str, count: int) -> Li
     """Raw hypotheses in the log of fairseq-generate, in the order of the test set.
 
     They are the D- lines if fairseq detokenised these, else the H- lines, detokenised here. The
-    space that fairseq's ``--tokenizer moses`` leaves in ``l’ ami`` is removed. Of several
+    space that fairseq's ``--tokenizer moses`` leaves in ``l’ ami`` is removed. Pieces of
+    SentencePiece are joined, and are raw text then. Of several
     hypotheses for a sentence (``--nbest``) the first is the best.
 
     Raises:
@@ -73,6 +75,8 @@ def log_hypotheses(lines: Sequence[str], path: str, lang: str, count: int) -> Li
             f"{path}: no hypothesis for {len(missing)} of {count} sentences (the first: "
             f"{missing[0]}); fairseq-generate --required-batch-size-multiple 1 translates all"
         )
+    if 2 * sum(text.startswith(WORD_START) for text in texts.values()) > len(texts):
+        return [join_pieces(texts[number]) for number in sorted(texts)]
     joined = {number: remove_bpe(text) for number, text in found["H"].items()}
     if subwords or not found["D"] or found["D"] == joined:
         print(f"{path}: not detokenised by fairseq-generate, done here", file=sys.stderr)

@@ -5,9 +5,11 @@ from typing import Callable, Dict, Iterator, List, Sequence
 from ..command_line import UserError
 
 SPLIT, SKIP, ERROR = POLICIES = ("split", "skip", "error")
-SENTENCE_ENDS = frozenset(". ! ? …".split())
-CLAUSE_ENDS = frozenset("; : , ) – —".split())
+SENTENCE_ENDS = frozenset(". ! ? … 。".split())
+CLAUSE_ENDS = frozenset("; : , ) – — 、".split())
+WITHOUT_SPACE = frozenset("。、")  # no space follows them
 CONTINUES = "@@"  # how subword-nmt marks a subword that is not the end of its word
+WORD_START = "\u2581"  # how SentencePiece marks a piece, also the first one of a sentence
 LINES_NAMED = 10
 
 
@@ -27,12 +29,20 @@ def cut_position(subwords: Sequence[str], limit: int) -> int:
     half = limit // 2
     for ends in (SENTENCE_ENDS, CLAUSE_ENDS):
         for position in range(limit, half, -1):
-            if subwords[position - 1] in ends:
+            last = subwords[position - 1].lstrip(WORD_START)
+            if last in ends and (last in WITHOUT_SPACE or ends_word(subwords, position)):
                 return position
     for position in range(limit, 0, -1):
-        if not subwords[position - 1].endswith(CONTINUES):
+        if ends_word(subwords, position):
             return position
     return limit
+
+
+def ends_word(subwords: Sequence[str], position: int) -> bool:
+    """Whether a word ends before a position, after which the sentence goes on."""
+    if subwords[0].startswith(WORD_START):
+        return subwords[position].startswith(WORD_START)
+    return not subwords[position - 1].endswith(CONTINUES)
 
 
 def split_overlong(subwords: Sequence[str], limit: int) -> Iterator[Sequence[str]]:

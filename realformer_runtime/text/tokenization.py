@@ -89,12 +89,18 @@ def line_tokenizer(lang: str) -> Callable[[str], str]:
     return tokenize_line
 
 
-def moses_line_tokenizer(lang: str) -> Callable[[str], str]:
+def moses_line_tokenizer(lang: str, split_hyphens: bool = True) -> Callable[[str], str]:
     """A function that tokenises a raw line as ``tokenizer.perl -a -l lang`` does.
 
     Only a line that shows nothing becomes empty.
+
+    Args:
+        lang: the language
+        split_hyphens: without it, as the script does without ``-a``
     """
-    tokenize = WordwiseTokenizer(PerlMosesTokenizer(language_code(lang)))
+    moses = PerlMosesTokenizer(language_code(lang))
+    moses.splits_hyphens = split_hyphens
+    tokenize = WordwiseTokenizer(moses)
     return lambda line: "" if shows_nothing(line) else tokenize(remove_control_characters(line))
 
 
@@ -111,6 +117,8 @@ def line_function(
     moses: bool = False,
     normalize_punctuation: bool = False,
     remove_non_printing_characters: bool = False,
+    split_hyphens: bool = True,
+    lowercase: bool = False,
 ) -> Callable[[str], str]:
     """A function with the chosen steps, in the order of the WMT'14 preparation."""
     steps: List[Callable[[str], str]] = []
@@ -118,7 +126,9 @@ def line_function(
         steps.append(punctuation_normalizer(lang))
     if remove_non_printing_characters:
         steps.append(remove_non_printing)
-    steps.append(moses_line_tokenizer(lang) if moses else line_tokenizer(lang))
+    steps.append(moses_line_tokenizer(lang, split_hyphens) if moses else line_tokenizer(lang))
+    if lowercase:
+        steps.append(str.lower)
 
     def apply(line: str) -> str:
         for step in steps:
@@ -146,12 +156,16 @@ def parse_args():
     parser.add_argument(
         "--remove-non-printing", action="store_true", help="before tokenising, as Moses' script"
     )
+    parser.add_argument("--keep-hyphens", action="store_true", help="with --moses: as without -a")
+    parser.add_argument("--lowercase", action="store_true", help="after tokenising")
     parser.add_argument("--word-counts", metavar="FILE", help="write the words' frequencies there")
     parser.add_argument(
         "--jobs", type=number_of_processes, default=1, help="processes (default: 1)"
     )
     args = parser.parse_args()
-    forward = args.moses or args.normalize_punctuation or args.remove_non_printing
+    forward = args.moses or args.normalize_punctuation or args.remove_non_printing or args.lowercase
+    if args.keep_hyphens and not args.moses:
+        raise UserError("--keep-hyphens is for --moses")
     if args.detokenize and (forward or args.word_counts):
         raise UserError("--detokenize goes with --lang and --jobs only")
     return args
@@ -161,7 +175,9 @@ def main() -> None:
     args = parse_args()
     source, sink = sys.stdin.buffer, sys.stdout.buffer
     steps = (args.moses, args.normalize_punctuation, args.remove_non_printing)
-    make = functools.partial(line_function, args.lang, *steps)
+    make = functools.partial(
+        line_function, args.lang, *steps, not args.keep_hyphens, args.lowercase
+    )
     if args.detokenize:
         make = functools.partial(line_detokenizer, args.lang)
     if not args.word_counts:

@@ -29,6 +29,7 @@ class FastMosesTokenizer(MosesTokenizer):
 
     LOWERCASE = frozenset(MosesTokenizer.IsLower)
     LETTERS = frozenset(MosesTokenizer.IsAlpha)
+    splits_hyphens = True  # Moses' -a
 
     def islower(self, text: str) -> bool:
         return self.LOWERCASE.issuperset(text)
@@ -49,13 +50,13 @@ class FastMosesTokenizer(MosesTokenizer):
         return [self.NON_SPECIFIC_APOSTROPHE]
 
     def tokenize_words(self, text: str) -> str:
-        """Tokenise text with hyphens split.
+        """Tokenise text, with hyphens split where ``splits_hyphens`` says so.
 
         Args:
             text: without control characters, words separated by one space
         """
         rules = [self.PAD_NOT_ISALNUM]
-        if "-" in text:
+        if "-" in text and self.splits_hyphens:
             rules.append(self.AGGRESSIVE_HYPHEN_SPLIT)
         for pattern, substitution in rules:
             text = pattern.sub(substitution, text)

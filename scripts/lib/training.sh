@@ -1,19 +1,19 @@
 # shellcheck shell=bash
 # What the training scripts share: options and batch arithmetic; training_run.sh has the rest. To be
-# sourced after common.sh; the script sets TARGET_LANG and ROWS.
+# sourced after common.sh; the script sets TARGET_LANG and ROWS, and what is not of WMT'14 from English.
 
 source "$PROJECT/scripts/lib/recipes.sh"
 source "$PROJECT/scripts/lib/training_run.sh"
 
 KEEP_EPOCHS=25 # what RealFormer averages; the baselines need 10 of them
-SOURCE_LANG=en ROW=6-6 SAVE_DIR="" # empty: after the row and the model
+CORPUS=wmt14 SOURCE_LANG=en ROW=6-6 DATA="" SAVE_DIR="" # empty: after the row and the model
 MODEL=realformer GPUS="" PROCESSES=1 MAX_TOKENS="" NODES=1 NODE_RANK=0
 MASTER_ADDR_GIVEN="" MASTER_PORT_GIVEN=29500
 PRECISION=auto DRY_RUN=false OWN_BATCH="" OWN_EPOCHS="" EXTRA=() GIVEN_FLAGS=" "
 
 training_help() {
   help_text
-  cat <<'HELP'
+  cat <<HELP
 
 Options
 
@@ -48,20 +48,29 @@ that is started again; optimizer and updates are in float32 with either.
 
 Started again, a training goes on where it was stopped; a damaged checkpoint_last.pt is replaced
 by the newest whole one. SIGTERM and SIGUSR1 save first and end with 143 and 138. One training at
-a time can use a --save-dir. The last 25 epochs are kept; how much disk that takes is said first.
+a time can use a --save-dir. The last $KEEP_EPOCHS epochs are kept; how much disk that takes is said first.
 HELP
 }
 
-train_wmt14() { # the script's arguments
-  PAIR="$SOURCE_LANG-$TARGET_LANG" DATA="$PROJECT/data/wmt14-${SOURCE_LANG}2$TARGET_LANG/data-bin"
+train_recipe() { # the script's arguments
   training_options "$@"
+  choose_recipe
+  train_chosen
+}
+
+choose_recipe() {
+  PAIR="$SOURCE_LANG-$TARGET_LANG"
+  DATA="${DATA:-$PROJECT/data/$CORPUS-${SOURCE_LANG}2$TARGET_LANG/data-bin}"
   recipe "$PAIR" "$ROW" "$MODEL" || {
     [[ " $ROWS " == *" $ROW "* ]] || die "--row: '$ROW' is not one of $ROWS"
     die "--model: '$MODEL' is not one of $RECIPE_MODELS"
   }
-  SAVE_DIR="${SAVE_DIR:-$PROJECT/checkpoints/wmt14-$PAIR-$ROW-$MODEL}"
+  SAVE_DIR="${SAVE_DIR:-$PROJECT/checkpoints/$CORPUS-$PAIR-$ROW-$MODEL}"
   make_absolute DATA SAVE_DIR
   check_training_options
+}
+
+train_chosen() {
   # Its usual exit code would have a batch system start the script again, for ever.
   trap 'die "SIGUSR1: ended before the training has started"' USR1
   if ! "$DRY_RUN"; then

@@ -1,0 +1,177 @@
+#!/usr/bin/env bash
+# Prepares text of your own for fairseq-train: parallel lines in any two languages.
+#
+#   data-prep/prepare-corpus.sh --train A.en A.fr --valid B.en B.fr --test C.en C.fr [options]
+#
+#   --train FILE FILE   source and target, a sentence a line, UTF-8, plain or .gz. Names that end in
+#   --valid FILE FILE   codes of languages, as A.en, say which languages these are
+#   --test FILE FILE
+#   --source-lang LANG  of the first files, where their names do not say it
+#   --target-lang LANG  of the second files
+#   --out DIR           where everything goes (default: data/corpus-SOURCE2TARGET in the project)
+#   --bpe-merges N      Moses tokenisation, and joint byte pair encoding of N merges (default: 8000)
+#   --sentencepiece     SentencePiece instead, which needs no tokenisation: for languages without
+#                       spaces or without rules in Moses (the extra `sentencepiece` of setup.py)
+#   --vocabulary N      its number of pieces, of both languages together (default: 8000)
+#   --jobs N            processes             (default: the number of cores)
+#
+# Ends with DIR/data-bin, and prints a command that trains with it. Both languages must have the same
+# number of lines. Of train and valid, pairs are left out that have an empty side, a side of more than
+# 250 subwords, or one 9 times as long as the other. A rerun goes on where it was stopped, and with
+# other text or options makes again what depends on them.
+#
+# Examples
+#
+#   data-prep/prepare-corpus.sh --train a.en a.fr --valid b.en b.fr --test c.en c.fr --out mine
+#   data-prep/prepare-corpus.sh --train a.ja a.en --valid b.ja b.en --test c.ja c.en --sentencepiece
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib/common.sh"
+source "$PROJECT/data-prep/lib/text_pipeline.sh"
+source "$PROJECT/data-prep/lib/stages.sh"
+
+MAX_TOKENS=250 RATIO=9 # Moses' clean-corpus-n.perl has this ratio by default
+OUT="" SOURCE_LANG="" TARGET_LANG="" MERGES="" VOCABULARY="" SENTENCEPIECE="" TEXTS=()
+JOBS="$(cores)"
+
+# Notes two files of a split. Its name is also that of the flag.
+take_texts() { # flag, number of arguments left with the flag, files...
+  need_value "$1" "$2" "${3-}"
+  [[ "$2" -ge 3 && "${4-}" != --* ]] || die "$1 needs two files, source and target (-h for help)"
+  need_file "$1" "$3"
+  need_file "$1" "$4"
+  TEXTS+=("${1#--}" "$3" "$4")
+}
+
+while [[ $# -gt 0 ]]; do
+  case "$1" in
+    -h | --help) help_text; exit ;;
+    --train | --valid | --test) take_texts "$1" $# "${@:2:2}"; shift 3 ;;
+    --sentencepiece) SENTENCEPIECE=yes; shift ;;
+    --source-lang) need_value "$1" $# "${2-}"; SOURCE_LANG="$2"; shift 2 ;;
+    --target-lang) need_value "$1" $# "${2-}"; TARGET_LANG="$2"; shift 2 ;;
+    --out) need_value "$1" $# "${2-}"; OUT="$2"; shift 2 ;;
+    --bpe-merges) need_value "$1" $# "${2-}"; need_count "$1" "$2"; MERGES="$2"; shift 2 ;;
+    --vocabulary) need_value "$1" $# "${2-}"; need_count "$1" "$2"; VOCABULARY="$2"; shift 2 ;;
+    --jobs) need_value "$1" $# "${2-}"; need_count "$1" "$2"; JOBS="$2"; shift 2 ;;
+    *) die "unknown option '$1' (-h for help)" ;;
+  esac
+done
+
+# The ending of a file's name, which is to be the language that another file had.
+take_language() { # name of the variable, flag that says it otherwise, flag of the file, file
+  local name="${4%.gz}" ending
+  ending="${name##*.}"
+  [[ "${name##*/}" == *.?* ]] ||
+    die "$3 '$4': its name does not end in the code of a language, say $2"
+  [[ -z "${!1}" || "${!1}" == "$ending" ]] ||
+    die "$3 '$4': is '$ending' by its name, where '${!1}' should be; $2 says what it is"
+  printf -v "$1" '%s' "$ending"
+}
+
+check_texts() {
+  local split number source="$SOURCE_LANG" target="$TARGET_LANG"
+  for split in "${SPLITS[@]}"; do
+    [[ " ${TEXTS[*]-} " == *" $split "* ]] || die "--$split FILE FILE is needed (-h for help)"
+  done
+  for ((number = 0; number < ${#TEXTS[@]}; number += 3)); do
+    split="--${TEXTS[number]}"
+    [[ -n "$source" ]] ||
+      take_language SOURCE_LANG --source-lang "$split" "${TEXTS[number + 1]}"
+    [[ -n "$target" ]] ||
+      take_language TARGET_LANG --target-lang "$split" "${TEXTS[number + 2]}"
+  done
+  PROGRAM="$(basename "$0")" python3 "$PROJECT/data-prep/corpus_languages.py" \
+    --source-lang "$SOURCE_LANG" --target-lang "$TARGET_LANG" ${SENTENCEPIECE:+--sentencepiece}
+}
+
+hash_of_texts() {
+  local number
+  for ((number = 0; number < ${#TEXTS[@]}; number += 3)); do
+    echo "${TEXTS[number]}"
+    file_hash "${TEXTS[number + 1]}"
+    file_hash "${TEXTS[number + 2]}"
+  done | LC_ALL=C sort | sha256sum | cut -c 1-64
+}
+
+copy_texts() {
+  local number
+  say "copying the text"
+  mkdir -p "$OUT/raw"
+  for ((number = 0; number < ${#TEXTS[@]}; number += 3)); do
+    make_file "$OUT/raw/${TEXTS[number]}.$SOURCE_LANG" copy_text "${TEXTS[number + 1]}"
+    make_file "$OUT/raw/${TEXTS[number]}.$TARGET_LANG" copy_text "${TEXTS[number + 2]}"
+  done
+  check_sides "$OUT/raw" "${SPLITS[@]}"
+}
+
+learn_pieces() {
+  cat "$OUT/raw/train.$SOURCE_LANG" "$OUT/raw/train.$TARGET_LANG" |
+    python3 -m realformer_runtime.text.sentence_pieces learn --vocabulary "$VOCABULARY" \
+      --lang "$SOURCE_LANG" "$TARGET_LANG" 9>&-
+}
+
+encode_in_pieces() { # name, language
+  python3 -m realformer_runtime.text.sentence_pieces apply --model "$OUT/$SUBWORD_FILE" \
+    --jobs "$JOBS" <"$OUT/raw/$1.$2" 9>&-
+}
+
+make_pieces() {
+  say "SentencePiece, $VOCABULARY pieces"
+  run_stage pieces "$SUBWORD_FILE" "--vocabulary $VOCABULARY, $(tool_versions sentencepiece)" \
+    make_file "$OUT/$SUBWORD_FILE" learn_pieces
+  run_stage bpe bpe pieces make_stage raw bpe encode_in_pieces
+}
+
+make_bpe() {
+  say "Moses tokenisation, and byte pair encoding, $BPE_MERGES joint merges"
+  run_stage tok tok "$(tool_versions sacremoses subword-nmt)" make_stage raw tok tokenize_file
+  run_stage code code "--bpe-merges $BPE_MERGES" make_file "$OUT/code" learn_from_text
+  run_stage bpe bpe joint make_stage tok bpe encode_file
+}
+
+clean_corpus() {
+  local lang
+  mkdir -p "$OUT/clean"
+  drop_pairs bpe clean train "$MAX_TOKENS" "$RATIO"
+  drop_pairs bpe clean valid "$MAX_TOKENS" "$RATIO"
+  for lang in "$SOURCE_LANG" "$TARGET_LANG"; do
+    make_file "$OUT/clean/test.$lang" cat "$OUT/bpe/test.$lang"
+  done
+  check_sides "$OUT/clean" "${SPLITS[@]}"
+}
+
+binarize() {
+  rm -rf "$OUT/data-bin"
+  binarize_corpus "$OUT/clean"
+}
+
+# The field's recipe for IWSLT'14 German-English, a corpus of about that size.
+print_training() {
+  say "a training of a model for some 100,000 pairs; for millions say --arch realformer --dropout 0.1"
+  printf '%q ' fairseq-train "$OUT/data-bin" --user-dir "$USER_DIR" --arch realformer_iwslt_de_en \
+    --residual-attention mean --sublayer-scaling admin --task translation \
+    --source-lang "$SOURCE_LANG" --target-lang "$TARGET_LANG" --share-all-embeddings --dropout 0.3 \
+    --criterion label_smoothed_cross_entropy --label-smoothing 0.1 --optimizer adam \
+    --adam-betas '(0.9, 0.98)' --weight-decay 1e-4 --clip-norm 0.0 --lr 5e-4 \
+    --lr-scheduler inverse_sqrt --warmup-updates 4000 --max-tokens 4096 --max-epoch 50 \
+    --keep-last-epochs 10 --save-dir "$OUT/checkpoints"
+  echo
+}
+
+[[ -z "$SENTENCEPIECE" || -z "$MERGES" ]] || die "--bpe-merges has no use with --sentencepiece"
+[[ -n "$SENTENCEPIECE" || -z "$VOCABULARY" ]] || die "--vocabulary is for --sentencepiece"
+BPE_MERGES="${MERGES:-8000}" VOCABULARY="${VOCABULARY:-8000}"
+[[ -z "$SENTENCEPIECE" ]] || SUBWORD_FILE=sentencepiece.bpe.model
+use_environment
+check_texts
+OUT="${OUT:-$PROJECT/data/corpus-${SOURCE_LANG}2$TARGET_LANG}"
+make_absolute OUT
+make_folder --out "$OUT"
+lock_folder --out "$OUT"
+run_stage raw raw "text $(hash_of_texts)" copy_texts
+need_disk "$(($(du -sm "$OUT/raw" | cut -f 1) * 4))" # README, "WMT'14"
+if [[ -n "$SENTENCEPIECE" ]]; then make_pieces; else make_bpe; fi
+run_stage clean clean "1 to $MAX_TOKENS subwords, ratio $RATIO" clean_corpus
+run_stage data-bin data-bin "joined dictionary" binarize
+say_done "$OUT/clean"
+print_training

@@ -1,0 +1,142 @@
+"""SentencePiece (Kudo and Richardson 2018): pieces of raw text in any language.
+
+    sentence_pieces learn --vocabulary 8000 --lang en ja < text > model
+    sentence_pieces apply --model FILE < text > pieces
+
+The library ``sentencepiece`` learns the pieces, by its unigram model, and applies them. It also
+normalises text, by NFKC: ``…`` becomes ``...``. White space and what shows nothing are treated as
+before Moses' tokenisation. No other tokenisation is needed.
+"""
+
+import functools
+import io
+import sys
+from typing import Callable, Iterator, List, Sequence
+
+from ..command_line import ArgumentParser, UserError, run_main, whole_number_above_0
+from .languages import WITHOUT_SPACES, language_code
+from .overlong_sentences import WORD_START
+from .parallel_lines import convert_stream, number_of_processes
+from .tokenization import UNSEEN, single_spaces
+from .utf8_lines import read_utf8_lines, shows_nothing
+
+PROGRAM = "sentence_pieces"
+MODEL_FILE = "sentencepiece.bpe.model"  # the name that fairseq's from_pretrained looks for
+# Characters that make up this share of the text are pieces. The library's documentation recommends
+# 0.9995 for thousands of characters, as of Chinese, and 1 for alphabets.
+COVERAGE, COVERAGE_OF_MANY_CHARACTERS = 1.0, 0.9995
+PIECES_TRIED, OTHER_PIECES = 1000, 1 / 3  # of a dictionary; the share of them that is suspicious
+
+
+def library():
+    """The library ``sentencepiece``; UserError where it is not installed."""
+    try:
+        import sentencepiece
+    except ImportError:
+        raise UserError(
+            "SentencePiece needs the library sentencepiece: pip install '.[sentencepiece]'"
+        ) from None
+    return sentencepiece
+
+
+def read_model(path: str, flag: str = "--model"):
+    """Read a model into the library's processor; UserError, with the flag, for another file."""
+    sentencepiece = library()
+    with open(path, "rb") as file:
+        content = file.read()
+    try:
+        if not content:
+            raise RuntimeError("an empty file, which the library takes for a model")
+        return sentencepiece.SentencePieceProcessor(model_proto=content)
+    except RuntimeError:
+        raise UserError(f"{flag} {path}: not a model of SentencePiece") from None
+
+
+def visible(line: str) -> str:
+    """A raw line with single spaces, without what belongs to no word."""
+    return "" if shows_nothing(line) else single_spaces(UNSEEN.sub("", line))
+
+
+def line_encoder(model: str, flag: str = "--model") -> Callable[[str], str]:
+    """A function from a raw line to one of pieces, with spaces between."""
+    encode = functools.partial(read_model(model, flag).encode, out_type=str)
+    return lambda line: " ".join(encode(visible(line)))
+
+
+def join_pieces(line: str) -> str:
+    """Join pieces: ``▁Bon jour .`` becomes ``Bonjour.``"""
+    return line.replace(" ", "").replace(WORD_START, " ").strip()
+
+
+def pieces_of_another_model(model: str, symbols: Sequence[str], flag: str) -> str:
+    """A remark if a dictionary is not of this model, whose pieces it should have.
+
+    Args:
+        symbols: of the source dictionary
+    """
+    processor = read_model(model, flag)
+    tried = [symbol for symbol in symbols if len(symbol) > 1][:PIECES_TRIED]
+    others = sum(processor.is_unknown(processor.piece_to_id(symbol)) for symbol in tried)
+    if others <= OTHER_PIECES * len(tried):
+        return ""
+    return f"of another model? {others} of {len(tried)} words of the dictionary are no pieces of it"
+
+
+def learn(lines: Iterator[str], vocabulary: int, languages: List[str]) -> bytes:
+    """Learn a model; a text that has too few different words gives fewer pieces, which is said.
+
+    Args:
+        vocabulary: number of pieces
+        languages: of the text
+
+    Raises:
+        UserError: with the library's reason
+    """
+    sentencepiece = library()
+    many = any(lang in WITHOUT_SPACES or lang == "ko" for lang in languages)
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=map(visible, lines),
+            model_writer=model,
+            vocab_size=vocabulary,
+            hard_vocab_limit=False,
+            character_coverage=COVERAGE_OF_MANY_CHARACTERS if many else COVERAGE,
+            control_symbols=["<pad>"],  # fairseq's own, which must be no piece of a text
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        reason = str(error).rpartition("] ")[2].strip() or "no text to learn from"
+        raise UserError(f"--vocabulary {vocabulary}: {reason}") from None
+    size = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue()).vocab_size()
+    if size < vocabulary:
+        print(f"{PROGRAM}: {size} pieces, not {vocabulary}: the text has no more", file=sys.stderr)
+    return model.getvalue()
+
+
+def parse_args():
+    parser = ArgumentParser(__doc__)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="learn|apply")
+    learning = commands.add_parser("learn", help="a model from text")
+    learning.add_argument("--vocabulary", type=whole_number_above_0, required=True, help="pieces")
+    learning.add_argument("--lang", type=language_code, nargs="+", required=True, help="as en ja")
+    applying = commands.add_parser("apply", help="raw text to pieces")
+    applying.add_argument("--model", required=True, metavar="FILE")
+    applying.add_argument(
+        "--jobs", type=number_of_processes, default=1, help="processes (default: 1)"
+    )
+    return parser.parse_args()
+
+
+def main() -> None:
+    args = parse_args()
+    if args.command == "learn":
+        lines = read_utf8_lines(sys.stdin.buffer, "standard input")
+        sys.stdout.buffer.write(learn(lines, args.vocabulary, args.lang))
+        return
+    make = functools.partial(line_encoder, args.model)
+    convert_stream(sys.stdin.buffer, sys.stdout.buffer, make, args.jobs)
+
+
+if __name__ == "__main__":
+    run_main(main, PROGRAM)

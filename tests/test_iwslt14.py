@@ -1,0 +1,140 @@
+"""IWSLT'14 German-English: the archive's layout, the stages, the recipe, and seeds."""
+
+import re
+import shlex
+
+import pytest
+from conftest import PROJECT, fails, run
+from fairseq.data import Dictionary
+from iwslt14_archive import SENTENCES_OF_A_TEST, TESTS, write_archive
+from test_train_scripts import value
+from wmt14_archives import sentence
+from wmt14_corpus import extraction
+from wmt14_corpus.recipe import RECIPES, load_recipe
+
+from realformer_runtime.text.tokenization import line_function
+
+PREPARE = PROJECT / "data-prep/prepare-iwslt14de2en.sh"
+TRAIN = PROJECT / "scripts/train_iwslt14_de_en.sh"
+SMALL = """
+    --encoder-layers 1 --decoder-layers 1 --encoder-embed-dim 16 --decoder-embed-dim 16
+    --encoder-ffn-embed-dim 16 --decoder-ffn-embed-dim 16 --lr 5e-3 --warmup-updates 3
+    --required-batch-size-multiple 1
+""".split()
+
+
+def lines(path):
+    return path.read_text("utf-8").split("\n")[:-1]
+
+
+def test_text_is_what_the_archive_has_in_its_order(tmp_path):
+    write_archive(tmp_path, size=40)
+    extraction.extract_all(load_recipe(RECIPES / "iwslt14-de-en.json"), tmp_path, tmp_path)
+    for lang in ("de", "en"):
+        train = lines(tmp_path / f"train.ted.{lang}")
+        assert len(train) == 44 and train[:2] == ["Talk 0: Über-Titel", "About 0 &amp; more"]
+        assert train[2] == f"{sentence(lang, 1, 0)} Old-Fashioned"
+        assert not [line for line in train if "<" in line or "words" in line]
+        expected = [
+            f"{sentence(lang, corpus, number)} It's Here"
+            for corpus in range(1, len(TESTS) + 1)
+            for number in range(1, SENTENCES_OF_A_TEST + 1)
+        ]
+        assert lines(tmp_path / f"test.{lang}") == expected
+    assert not list(tmp_path.glob("valid*"))
+
+
+def test_tokens_are_those_of_the_literature():
+    """As ``tokenizer.perl -l LANG`` without -a, then lower case."""
+    tokenize = line_function("en", moses=True, split_hyphens=False, lowercase=True)
+    assert tokenize("It's a well-known “Test” -- No. 5") == (
+        "it &apos;s a well-known “ test ” -- no. 5"
+    )
+
+
+def command(*arguments):
+    result = run(TRAIN, "--dry-run", "--data", "/no/such", "--gpus", 1, *arguments)
+    return [shlex.split(line) for line in result.stdout.splitlines()]
+
+
+@pytest.mark.parametrize(
+    "model, residual, scaling", [("realformer", "mean", "admin"), ("post-ln", "none", "none")]
+)
+def test_the_recipe_is_fairseqs_for_every_model(model, residual, scaling):
+    (words,) = command("--model", model)
+    figures = {
+        "--arch": "realformer_iwslt_de_en",
+        "--source-lang": "de",
+        "--residual-attention": residual,
+        "--sublayer-scaling": scaling,
+        "--optimizer": "adam",
+        "--adam-betas": "(0.9, 0.98)",
+        "--clip-norm": "0.0",
+        "--lr": "5e-4",
+        "--lr-scheduler": "inverse_sqrt",
+        "--warmup-updates": "4000",
+        "--dropout": "0.3",
+        "--weight-decay": "1e-4",
+        "--label-smoothing": "0.1",
+        "--max-tokens": "4096",
+        "--update-freq": "1",
+        "--keep-last-epochs": "10",
+    }
+    assert {flag: value(words, flag) for flag in figures} == figures
+    assert "--share-decoder-input-output-embed" in words
+
+
+def test_each_seed_has_a_folder_of_its_own():
+    trainings = command("--seeds", "3 5", "--save-dir", "/some/where", "--", "--log-interval", 7)
+    for words, seed in zip(trainings, ("3", "5")):
+        assert value(words, "--save-dir") == f"/some/where/seed-{seed}"
+        assert [words[i + 1] for i, word in enumerate(words) if word == "--seed"][-1] == seed
+        assert words[words.index("--log-interval", words.index("--log-interval") + 1) + 1] == "7"
+    assert len(trainings) == 2
+
+
+@pytest.mark.parametrize(
+    "script, arguments, words",
+    [
+        (TRAIN, ["--seeds", "1 x"], ["--seeds", "'x'"]),
+        (TRAIN, ["--seeds", "2 2"], ["--seeds", "'2 2'", "twice"]),
+        (TRAIN, ["--seeds", " "], ["--seeds", "no numbers"]),
+        (TRAIN, ["--row", "12-12"], ["--row", "'12-12'", "6-6"]),
+        (PREPARE, ["--dict", __file__], ["--dict", "each language"]),
+        (PREPARE, ["--corpora", "/no/such"], ["--corpora", "/no/such"]),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(script, arguments, words):
+    error = fails(script, *arguments)
+    assert error.startswith(script.name) and all(word in error for word in words), error
+
+
+@pytest.mark.slow
+def test_from_the_archive_to_the_bleu_of_seeds(tmp_path):
+    out, save_dir = tmp_path / "corpus of mine", tmp_path / "two seeds"
+    write_archive(tmp_path)
+    prepare = [PREPARE, "--corpora", tmp_path, "--out", out, "--bpe-merges", 100, "--jobs", 1]
+    result = run(*prepare, timeout=600)
+    assert "sha256" in result.stderr and "train: 105 pairs, others have 160239" in result.stderr
+    for lang in ("de", "en"):
+        tokenize = line_function(lang, moses=True, split_hyphens=False, lowercase=True)
+        kept = [tokenize(line) for line in lines(out / "raw" / f"train.ted.{lang}")]
+        del kept[9]  # sentence 7: the German side is three times as long
+        assert lines(out / f"split/valid.{lang}") == kept[22::23]
+        train = [line for number, line in enumerate(kept, 1) if number % 23]
+        assert lines(out / f"split/train.{lang}") == train
+    dictionaries = [Dictionary.load(str(out / f"data-bin/dict.{x}.txt")) for x in ("de", "en")]
+    assert dictionaries[0] != dictionaries[1]
+    assert "data-bin: done before" in run(*prepare, timeout=600).stderr
+
+    options = ["--gpus", 0, "--data", out / "data-bin", "--save-dir", save_dir, "--epochs", 2]
+    options += ["--seeds", "1 2", "--max-tokens", 512, "--effective-batch", 512]
+    result = run(TRAIN, *options, "--", *SMALL, timeout=600)
+    *seeds, mean = result.stdout.splitlines()[-3:]
+    scores = [re.fullmatch(r"seed ([12]): BLEU ([0-9.]+)", line).groups() for line in seeds]
+    assert [seed for seed, _ in scores] == ["1", "2"]
+    average = sum(float(score) for _, score in scores) / 2
+    assert re.fullmatch(rf"mean {average:.2f}, standard deviation [0-9.]+", mean)
+    assert (save_dir / "seed-2/average.pt").is_file()
+    again = run(TRAIN, *options, "--", *SMALL, timeout=600)
+    assert again.stdout.splitlines() == [*seeds, mean]
