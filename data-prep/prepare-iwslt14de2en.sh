@@ -14,20 +14,17 @@
 #   data-prep/prepare-iwslt14de2en.sh --corpora ~/downloads   # has de-en.tgz
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib/common.sh"
-source "$PROJECT/data-prep/lib/wmt14_pipeline.sh"
+source "$PROJECT/data-prep/lib/archive_pipeline.sh"
 
-# shellcheck disable=SC2034  # wmt14_pipeline.sh reads them
+# shellcheck disable=SC2034  # archive_pipeline.sh reads them
 RECIPE=iwslt14-de-en CORPUS_NAME=iwslt14-de2en SOURCE_LANG=de TARGET_LANG=en BPE_MERGES=10000
 MAX_TOKENS=175 RATIO=1.5 VALID_EVERY=23
 DICTIONARIES=() WORDS=split
 # What public logs of fairseq's script say it makes, with 10,000 merges.
 PUBLISHED=(train 160239 valid 7283 test 6750)
 
-extract_archives() {
-  fetch_archives >/dev/null # those that were deleted after an earlier run
-  say "unpacking"
-  mkdir -p "$OUT/raw"
-  corpus_step extract --recipe "$RECIPE" --archives "${CORPORA:-$OUT/archives}" --out "$OUT/raw"
+unpack_iwslt14() {
+  unpack_archives
   check_sides "$OUT/raw" "${NAMES[@]}"
 }
 
@@ -71,7 +68,7 @@ binarize_iwslt14() {
 
 run_stages() { # what the raw text depends on
   NAMES=(train.ted test)
-  run_stage raw raw "recipe and archives $(hash_text "$1")" extract_archives
+  run_stage raw raw "recipe and archives $(hash_text "$1")" unpack_iwslt14
   say "tokenising"
   run_stage tok tok "$(tool_versions sacremoses subword-nmt)" make_stage raw tok tokenize_iwslt14
   run_stage clean clean "1 to $MAX_TOKENS tokens, ratio $RATIO" clean_iwslt14
@@ -84,6 +81,6 @@ run_stages() { # what the raw text depends on
   say_done "$OUT/bpe"
 }
 
-wmt14_options "$@"
+archive_options "$@"
 [[ -z "$DICT" ]] || die "--dict: each language has a dictionary of its own here"
-prepare_wmt14
+prepare_from_archives

@@ -17,11 +17,11 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib/common.sh"
 source "$PROJECT/data-prep/lib/wmt14_pipeline.sh"
 
-# shellcheck disable=SC2034  # wmt14_pipeline.sh reads them
+# shellcheck disable=SC2034  # archive_pipeline.sh reads them
 RECIPE=en-de SOURCE_LANG=en TARGET_LANG=de BPE_MERGES=32000
 options=()
 for option in "$@"; do
   if [[ "$option" == --icml17 ]]; then RECIPE=en-de-icml17; else options+=("$option"); fi
 done
-wmt14_options ${options[@]+"${options[@]}"}
-prepare_wmt14
+archive_options ${options[@]+"${options[@]}"}
+prepare_from_archives

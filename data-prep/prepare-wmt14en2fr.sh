@@ -16,7 +16,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib/common.sh"
 source "$PROJECT/data-prep/lib/wmt14_pipeline.sh"
 
-# shellcheck disable=SC2034  # wmt14_pipeline.sh reads them
+# shellcheck disable=SC2034  # archive_pipeline.sh reads them
 RECIPE=en-fr SOURCE_LANG=en TARGET_LANG=fr BPE_MERGES=40000
-wmt14_options "$@"
-prepare_wmt14
+archive_options "$@"
+prepare_from_archives

@@ -20,7 +20,7 @@ from fairseq_cli import generate, train
 from fairseq_mains import printed
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from wmt14_corpus import __main__ as wmt14
+from public_corpora import __main__ as wmt14
 
 from realformer_checkpoints import averaging, learning_curve, omega_by_depth
 from realformer_checkpoints.model_card import __main__ as model_card
@@ -37,7 +37,7 @@ from realformer_runtime.text import byte_pair_encoding, tokenization
 class WMT14:
     """The steps of a preparation, as their module runs them."""
 
-    PROGRAM, main = "wmt14_corpus", wmt14._run
+    PROGRAM, main = "public_corpora", wmt14._run
 
 
 # Right calls of each command: of those that read a checkpoint, with one that is called a.pt.

@@ -7,10 +7,10 @@ import pytest
 from conftest import PROJECT, fails, run
 from fairseq.data import Dictionary
 from iwslt14_archive import SENTENCES_OF_A_TEST, TESTS, write_archive
+from public_corpora import extraction
+from public_corpora.recipe import RECIPES, load_recipe
 from test_train_scripts import value
 from wmt14_archives import sentence
-from wmt14_corpus import extraction
-from wmt14_corpus.recipe import RECIPES, load_recipe
 
 from realformer_runtime.text.tokenization import line_function
 

@@ -10,8 +10,8 @@ import pytest
 import regex
 from commands import outcome
 from conftest import MERGES, PROJECT, fails, run
+from public_corpora import dictionary_check, extraction
 from translations import score_bleu, write
-from wmt14_corpus import dictionary_check, extraction
 
 from realformer_runtime.command_line import UserError
 from realformer_runtime.scores import hypothesis_files

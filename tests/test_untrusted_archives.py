@@ -14,8 +14,8 @@ from debian_corpus.documents import read_catalogues
 from debian_corpus.sources import Source
 from hostile_files import KINDS, contents, hostile_tar
 from nasty_lines import COMMANDS_AND_SPACES
-from wmt14_corpus import archives, extraction
-from wmt14_corpus.recipe import RECIPES, Archive, Recipe, load_recipe
+from public_corpora import archives, extraction
+from public_corpora.recipe import RECIPES, Archive, Recipe, load_recipe
 
 from realformer_runtime.command_line import UserError
 

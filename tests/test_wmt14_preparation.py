@@ -319,7 +319,7 @@ def test_what_cannot_be_is_refused(tmp_path, arguments, words):
 @pytest.mark.parametrize("script", [FRENCH, GERMAN])
 def test_help_names_every_option(script):
     said = run(script, "-h").stdout
-    parser = (PROJECT / "data-prep/lib/wmt14_options.sh").read_text()
+    parser = (PROJECT / "data-prep/lib/archive_options.sh").read_text()
     options = re.findall(r"^      (--[\w-]+)\)", parser, re.M)
     assert len(options) == 11 and all(option in said for option in options)
     assert "Example" in said and ("--icml17" in said) == (script == GERMAN)

@@ -10,10 +10,18 @@ from unittest import mock
 
 import pytest
 from conftest import PROJECT
+from public_corpora import __main__ as steps
+from public_corpora import (
+    archives,
+    cleaning,
+    dictionary_check,
+    download,
+    extraction,
+    progress,
+    step,
+)
+from public_corpora.recipe import RECIPES, load_recipe
 from wmt14_archives import build, served, tar
-from wmt14_corpus import __main__ as steps
-from wmt14_corpus import archives, cleaning, dictionary_check, download, extraction, progress, step
-from wmt14_corpus.recipe import RECIPES, load_recipe
 
 from realformer_runtime.command_line import UserError
 
@@ -88,7 +96,7 @@ def test_sides_that_do_not_go_together_are_named(tmp_path, text, message):
 
 
 def run_step(*words):
-    with mock.patch.object(sys, "argv", ["wmt14_corpus", *map(str, words)]):
+    with mock.patch.object(sys, "argv", ["public_corpora", *map(str, words)]):
         steps.main()
 
 
@@ -332,7 +340,7 @@ def test_nothing_gets_its_name_once_the_script_is_gone(tmp_path, killed_script, 
 
 
 def test_a_step_ends_with_the_script_whatever_it_waits_for(killed_script):
-    command = [sys.executable, "-m", "wmt14_corpus", "count", "--label", "x", "--lines", "9"]
+    command = [sys.executable, "-m", "public_corpora", "count", "--label", "x", "--lines", "9"]
     environment = {**os.environ, "PYTHONPATH": f"{PROJECT}:{PROJECT / 'data-prep'}"}
     options = dict(env=environment, stdin=subprocess.PIPE)
     with subprocess.Popen(command, **options) as waiting:

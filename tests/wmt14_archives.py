@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 from conftest import PROJECT
 
-RECIPES = PROJECT / "data-prep/wmt14_corpus/recipes"
+RECIPES = PROJECT / "data-prep/public_corpora/recipes"
 # Downloads of the tests, and of the scripts that they start, go to the server below.
 os.environ["no_proxy"] = "127.0.0.1"
 

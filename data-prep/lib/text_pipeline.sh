@@ -21,7 +21,7 @@ WORDS=tok # the stage whose text becomes subwords
 # The steps in Python that all corpora share.
 corpus_step() { # step, arguments...
   PROGRAM="$(basename "$0")" STARTED_BY=$$ PYTHONPATH="$PROJECT/data-prep:$PYTHONPATH" \
-    python3 -m wmt14_corpus "$@"
+    python3 -m public_corpora "$@"
 }
 
 # Runs a command whose output becomes a file, unless the file is there.

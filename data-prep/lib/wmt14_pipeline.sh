@@ -1,33 +1,12 @@
 # shellcheck shell=bash
-# The WMT'14 preparation, the same for both pairs. To be sourced after scripts/lib/common.sh. The caller
-# sets
-#
-#   RECIPE        what to read: a name in wmt14_corpus/recipes
-#   SOURCE_LANG, TARGET_LANG, BPE_MERGES
-#
-# and calls wmt14_options with the arguments, then prepare_wmt14. Stages: $OUT/archives, raw, tok,
-# code, bpe, clean, data-bin.
+# The WMT'14 preparation, the same for both pairs. To be sourced after scripts/lib/common.sh, as
+# archive_pipeline.sh says. Stages: $OUT/archives, raw, tok, code, bpe, clean, data-bin.
 
-source "$PROJECT/data-prep/lib/text_pipeline.sh"
-source "$PROJECT/data-prep/lib/stages.sh"
-source "$PROJECT/data-prep/lib/wmt14_options.sh"
+source "$PROJECT/data-prep/lib/archive_pipeline.sh"
 
-# Passes on standard input, and reports the lines.
-counted() { # label, lines expected
-  corpus_step count --label "$1" --lines "$2"
-}
-
-fetch_archives() { # [--recorded-will-do]; prints what the raw text depends on
-  mkdir -p "$OUT/archives"
-  corpus_step fetch "${STORE[@]}" "$@"
-}
-
-extract_archives() {
-  fetch_archives >/dev/null # those that were deleted after an earlier run
-  say "unpacking"
-  mkdir -p "$OUT/raw"
-  corpus_step extract --recipe "$RECIPE" --archives "${CORPORA:-$OUT/archives}" --out "$OUT/raw"
+unpack_wmt14() {
   local lang
+  unpack_archives
   for lang in "$SOURCE_LANG" "$TARGET_LANG"; do
     make_file "$OUT/raw/valid.$lang" join_valid "$lang"
   done
@@ -78,11 +57,6 @@ learn_from_counts() {
 make_codes() {
   say "byte pair encoding, $BPE_MERGES joint merges"
   make_file "$OUT/code" learn_from_counts
-}
-
-copy_codes() {
-  corpus_step fit --codes "$CODES"
-  make_file "$OUT/code" copy_text "$CODES"
 }
 
 encode_and_count() { # name, language
@@ -140,39 +114,14 @@ binarize_wmt14() {
   wait
 }
 
-prepare_wmt14() {
-  local inputs kept=()
-  use_environment
-  make_folder --out "$OUT"
-  lock_folder --out "$OUT"
-  STORE=(--recipe "$RECIPE" --out "$OUT" --tries "$TRIES" --retry-pause "$RETRY_PAUSE"
-    ${CORPORA:+--corpora "$CORPORA"} ${MIRROR:+--mirror "$MIRROR"})
-  mapfile -t PARTS < <(corpus_step names --recipe "$RECIPE")
-  [[ ${#PARTS[@]} -gt 0 ]] || exit 1 # the reason has been said
-  TRAIN_PARTS=("${PARTS[@]/#/train.}")
-  NAMES=("${TRAIN_PARTS[@]}" valid test)
-
-  if stage_is_intact raw raw && [[ -z "$FETCH_ONLY" ]]; then
-    kept=(--recorded-will-do) # once unpacked, archives may be deleted
-  else
-    need_disk "$(corpus_step need "${STORE[@]}" ${FETCH_ONLY:+--archives-only})"
-  fi
-  say "archives"
-  inputs="$(fetch_archives ${kept[@]+"${kept[@]}"})"
-  if [[ -n "$FETCH_ONLY" ]]; then
-    say "done: '${CORPORA:-$OUT/archives}' has them all"
-  else
-    run_stages "$inputs"
-  fi
-}
-
 run_stages() { # what the raw text depends on
   local codes=(code "--bpe-merges $BPE_MERGES" make_codes)
-  CLEAN_LIKE=(--merges "$BPE_MERGES")
+  TRAIN_PARTS=("${PARTS[@]/#/train.}") CLEAN_LIKE=(--merges "$BPE_MERGES")
+  NAMES=("${TRAIN_PARTS[@]}" valid test)
   if [[ -n "$CODES" ]]; then
     codes=(code "--bpe-codes $(file_hash "$CODES")" copy_codes) CLEAN_LIKE=()
   fi
-  run_stage raw raw "recipe and archives $(hash_text "$1")" extract_archives
+  run_stage raw raw "recipe and archives $(hash_text "$1")" unpack_wmt14
   stage_is_intact data-bin data-bin || need_disk_for_text
   run_stage tok tok "$(tool_versions sacremoses subword-nmt)" tokenize_wmt14
   run_stage code "${codes[@]}"

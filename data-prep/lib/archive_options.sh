@@ -1,12 +1,12 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2034  # wmt14_pipeline.sh reads what is set here
-# The options that the WMT'14 scripts share. To be sourced by wmt14_pipeline.sh. The script sets
+# shellcheck disable=SC2034  # archive_pipeline.sh reads what is set here
+# The options of what is prepared from archives. To be sourced by archive_pipeline.sh. The script sets
 # SOURCE_LANG, TARGET_LANG and the default of BPE_MERGES, and may set CORPUS_NAME.
 
 CORPUS_NAME="" CORPORA="" MIRROR="" CODES="" DICT="" MERGES_GIVEN=""
 TRIES=8 RETRY_PAUSE=5 FETCH_ONLY=""
 
-wmt14_help() {
+archive_help() {
   help_text
   cat <<HELP
 
@@ -20,20 +20,20 @@ Options
   --dict FILE       use this dict.*.txt of fairseq for both languages
   --jobs N          processes               (default: the number of cores)
   --fetch-only      have all archives, and no more
-  --recipe FILE     other archives or corpora: see data-prep/wmt14_corpus/recipes
+  --recipe FILE     other archives or corpora: see data-prep/public_corpora/recipes
   --tries N         a download that fails so often in a row without progress is given up
                     (default: $TRIES)
   --retry-pause S   seconds before the second try; doubles each time (default: $RETRY_PAUSE)
 HELP
 }
 
-wmt14_options() { # arguments of the script
+archive_options() { # arguments of the script
   CORPUS_NAME="${CORPUS_NAME:-wmt14-${SOURCE_LANG}2$TARGET_LANG}"
   OUT="$PROJECT/data/$CORPUS_NAME"
   JOBS="$(cores)"
   while [[ $# -gt 0 ]]; do
     case "$1" in
-      -h | --help) wmt14_help; exit ;;
+      -h | --help) archive_help; exit ;;
       --out) need_value "$1" $# "${2-}"; OUT="$2"; shift 2 ;;
       --corpora) need_value "$1" $# "${2-}"; CORPORA="$2"; shift 2 ;;
       --mirror) need_value "$1" $# "${2-}"; MIRROR="$2"; shift 2 ;;

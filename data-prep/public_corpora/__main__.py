@@ -1,4 +1,4 @@
-"""Command line of the WMT'14 preparation's own steps: ``python -m wmt14_corpus STEP -h``."""
+"""Command line of the WMT'14 preparation's own steps: ``python -m public_corpora STEP -h``."""
 
 from __future__ import annotations
 
@@ -164,4 +164,4 @@ def _run() -> None:
 
 
 if __name__ == "__main__":
-    run_main(_run, os.environ.get("PROGRAM", "wmt14_corpus"))
+    run_main(_run, os.environ.get("PROGRAM", "public_corpora"))
