@@ -6,7 +6,8 @@
 #
 # 167,522 pairs of TED talks, of which every 23rd is for validation, and 6,750 for the test: one
 # archive, de-en.tgz, of 20 MB, and 300 MB of disk in all. docs/iwslt14.md has counts and the way to
-# BLEU. A rerun goes on where it was stopped, and with other options makes again what depends on them.
+# BLEU. A rerun goes on where it was stopped, and with other options makes again what depends on
+# them.
 #
 # Example
 #

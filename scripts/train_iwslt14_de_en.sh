@@ -4,13 +4,13 @@
 #   scripts/train_iwslt14_de_en.sh [--model M] [--seeds "1 2 3 4 5"] [options]
 #                                  [-- fairseq-train's options]
 #
-#   --seeds "N ..."        a training for each seed, one after the other, in --save-dir/seed-N. Of each
-#                          the last 10 epochs are averaged, and the test set is translated. Ends with
-#                          the tokenised BLEU of each seed, their mean and their spread
+#   --seeds "N ..."        a training for each seed, one after the other, in --save-dir/seed-N. The
+#                          last 10 epochs of each are averaged, and the test set is translated.
+#                          Ends with the tokenised BLEU of each seed, their mean and their spread
 #
-# The recipe is that of fairseq's examples/translation/README.md (scripts/lib/recipes.sh): 4,096 tokens
-# an update, 50 epochs. docs/iwslt14.md has the BLEU to expect. Started again, it goes on where it was
-# stopped.
+# The recipe is that of fairseq's examples/translation/README.md (scripts/lib/recipes.sh): 4,096
+# tokens an update, 50 epochs. docs/iwslt14.md has the BLEU to expect. Started again, it goes on where
+# it was stopped.
 #
 # Example
 #

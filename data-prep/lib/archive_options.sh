@@ -14,7 +14,7 @@ Options
 
   --out DIR         where everything goes   (default: data/$CORPUS_NAME in the project)
   --corpora DIR     where the archives are; nothing is fetched then, and nothing written there
-  --mirror URL      instead of the original server: its paths below this address, or just its file names
+  --mirror URL      instead of the server: its paths below this address, or its file names
   --bpe-merges N    joint byte pair encoding (default: $BPE_MERGES)
   --bpe-codes FILE  use these codes instead of learning some
   --dict FILE       use this dict.*.txt of fairseq for both languages
