@@ -115,12 +115,14 @@ COMMON=(
   --required-batch-size-multiple 1 --cpu --num-workers 0 --log-format simple
 )
 
+# fairseq puts <s> before what it has cut, so that long sentences are one too long, and left out.
 train() { # name, language, seed, learning rate, updates, further options...
   local options
   read -ra options <<<"$(options_of "$1")"
   fairseq-train "$OUT/$2/data-bin" "${COMMON[@]}" "${options[@]}" \
     --task masked_lm --criterion masked_lm_with_accuracy --sample-break-mode eos \
-    --tokens-per-sample 127 --max-tokens 1024 --max-tokens-valid 4096 --log-interval 50 \
+    --tokens-per-sample 128 --max-tokens 1024 --max-tokens-valid 4096 --log-interval 50 \
+    --skip-invalid-size-inputs-valid-test \
     --lr "$4" --lr-scheduler polynomial_decay --warmup-updates "$(($5 / 10))" \
     --total-num-update "$5" --max-update "$5" --seed "$3" "${@:6}"
 }

@@ -123,7 +123,8 @@ def rates_of_logs(folder: Path) -> List[Rate]:
 
 
 def best_rate(rates: Sequence[Rate], name: str) -> float:
-    own = [rate for rate in rates if rate.training == name.replace("-half", "")]
+    model = name.removesuffix("-half").removesuffix("-long")
+    own = [rate for rate in rates if rate.training == model]
     return min(own, key=lambda rate: rate.loss).rate
 
 
