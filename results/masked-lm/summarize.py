@@ -19,7 +19,7 @@ from realformer_runtime.command_line import ArgumentParser, UserError, run_main
 from results.seeds import differences, mean_and_values, plot_seeds, updates_until
 
 PROGRAM = "summarize.py"
-BASELINE = "fairseq-post-ln"
+BASELINE, LONG = "fairseq-post-ln", "-long"
 LABELS = {
     "fairseq-post-ln": "fairseq's RoBERTa, Post-LN",
     "fairseq-pre-ln": "fairseq's RoBERTa, Pre-LN",
@@ -123,7 +123,7 @@ def rates_of_logs(folder: Path) -> List[Rate]:
 
 
 def best_rate(rates: Sequence[Rate], name: str) -> float:
-    model = name.removesuffix("-half").removesuffix("-long")
+    model = name.removesuffix("-half").removesuffix(LONG)
     own = [rate for rate in rates if rate.training == model]
     return min(own, key=lambda rate: rate.loss).rate
 
@@ -149,6 +149,11 @@ def accuracies(points: Sequence[Point], language: str, name: str) -> Dict[int, D
         if (point.language, point.training) == (language, name):
             found.setdefault(point.seed, {})[point.update] = point.accuracy
     return found
+
+
+def baseline_of(name: str) -> str:
+    """The training that another one is compared with: Post-LN, of the same length if it is long."""
+    return BASELINE + LONG * name.endswith(LONG)
 
 
 def updates_until_baseline(curve: Dict[int, float], baseline: Dict[int, float]) -> Optional[float]:
@@ -181,11 +186,11 @@ def markdown_table(points: Sequence[Point], finals: Sequence[Final]) -> str:
     lines = []
     for language, full_name in LANGUAGES.items():
         here = [final for final in finals if final.language == language]
-        baselines = accuracies(points, language, BASELINE)
         rows = []
         for name in LABELS:
             own = [final for final in here if final.training == name]
             if own:
+                baselines = accuracies(points, language, baseline_of(name))
                 rows.append(table_row(name, own, accuracies(points, language, name), baselines))
         if rows:
             lines += [f"{full_name}:", "", f"| {head} |", f"|{'---|' * 6}", *rows, ""]
@@ -193,15 +198,19 @@ def markdown_table(points: Sequence[Point], finals: Sequence[Final]) -> str:
 
 
 def draw(points: Sequence[Point], output: Path) -> None:
-    """Accuracy on the validation set by update, and below it the difference to Post-LN."""
-    there = [language for language in LANGUAGES if any(p.language == language for p in points)]
+    """Accuracy on the validation set by update, and below it the difference to Post-LN.
+
+    The long trainings have a column of their own; those of half of the updates are left out.
+    """
+    there = {(p.language, p.training.endswith(LONG)) for p in points}
     figure = new_figure(1 + 5 * len(there), 8, dpi=110)
-    panels = figure.subplots(2, len(there), sharex=True, squeeze=False)
-    for (above, below), language in zip(panels.T, there):
-        baselines = accuracies(points, language, BASELINE)
-        for number, name in enumerate(name for name in LABELS if not name.endswith("-half")):
+    panels = figure.subplots(2, len(there), sharex="col", squeeze=False)
+    for (above, below), (language, is_long) in zip(panels.T, sorted(there)):
+        names = [name for name in LABELS if name.endswith(LONG) == is_long]
+        baselines = accuracies(points, language, baseline_of(names[0]))
+        for number, name in enumerate(name for name in names if not name.endswith("-half")):
             curves = accuracies(points, language, name)
-            color = "black" if name == BASELINE else f"C{number}"
+            color = "black" if name == baseline_of(name) else f"C{number}"
             if curves:
                 plot_seeds(above, name, color, list(curves.values()))
             compared = differences(curves, baselines)
