@@ -122,9 +122,13 @@ def rates_of_logs(folder: Path) -> List[Rate]:
     return found
 
 
+def model_of(name: str) -> str:
+    """The name of a training without its length."""
+    return name.removesuffix("-half").removesuffix(LONG)
+
+
 def best_rate(rates: Sequence[Rate], name: str) -> float:
-    model = name.removesuffix("-half").removesuffix(LONG)
-    own = [rate for rate in rates if rate.training == model]
+    own = [rate for rate in rates if rate.training == model_of(name)]
     return min(own, key=lambda rate: rate.loss).rate
 
 
@@ -208,15 +212,16 @@ def draw(points: Sequence[Point], output: Path) -> None:
     for (above, below), (language, is_long) in zip(panels.T, sorted(there)):
         names = [name for name in LABELS if name.endswith(LONG) == is_long]
         baselines = accuracies(points, language, baseline_of(names[0]))
-        for number, name in enumerate(name for name in names if not name.endswith("-half")):
+        for name in (name for name in names if not name.endswith("-half")):
             curves = accuracies(points, language, name)
+            number = list(LABELS).index(model_of(name))
             color = "black" if name == baseline_of(name) else f"C{number}"
             if curves:
                 plot_seeds(above, name, color, list(curves.values()))
             compared = differences(curves, baselines)
             if compared:
                 plot_seeds(below, name, color, compared)
-        above.set(title=LANGUAGES[language])
+        above.set(title=LANGUAGES[language] + ", long trainings" * is_long)
         above.legend(fontsize=8)
         below.set(xlabel="updates")
         for axes in (above, below):
