@@ -25,6 +25,11 @@ def anonymous_bytes(process: int) -> int:
     return int(found.group(1)) * 1024 if found else 0
 
 
+def last_line(written: str) -> str:
+    """Why a command failed; one that was killed may have said nothing."""
+    return (written.strip().splitlines() or ["it was ended from outside, maybe for memory"])[-1]
+
+
 def run_measured(command: Sequence[str]) -> Tuple[Dict[str, float], str]:
     """Run a command in the project's folder.
 
@@ -46,7 +51,7 @@ def run_measured(command: Sequence[str]) -> Tuple[Dict[str, float], str]:
         log.seek(0)
         written = log.read()
     if status:
-        raise UserError(f"{' '.join(command)}: {written.strip().splitlines()[-1]}")
+        raise UserError(f"{' '.join(command)}: {last_line(written)}")
     figures = {
         "seconds": seconds,
         "processor_seconds": usage.ru_utime + usage.ru_stime,

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Dict, List, Sequence
 
 from benchmarks.options import PROJECT, SHAPES, Shape, listed, new_parser
+from benchmarks.processes import last_line
 from benchmarks.rounds import in_turns
 from benchmarks.tables import add_case, new_report
 from realformer_checkpoints.training_log import read_curves
@@ -75,7 +76,7 @@ def called(*command: str, **environment: str) -> str:
         text=True,
     )
     if found.returncode:
-        raise UserError(f"{command[0]}: {found.stdout.strip().splitlines()[-1]}")
+        raise UserError(f"{command[0]}: {last_line(found.stdout)}")
     return found.stdout
 
 

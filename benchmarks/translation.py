@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Dict, List
 
 from benchmarks.options import PROJECT, listed, new_parser
-from benchmarks.processes import run_measured
+from benchmarks.processes import last_line, run_measured
 from benchmarks.rounds import in_turns
 from benchmarks.tables import Report, add_case, new_report
 from realformer_runtime.command_line import UserError, run_main
@@ -25,7 +25,7 @@ CONTENDERS = (BASELINE, "--checkpoint --int8", "--onnx", "--onnx --int8")
 
 
 def lines(path: Path) -> List[str]:
-    return path.read_text("utf-8").splitlines()
+    return path.read_text("utf-8").split("\n")[:-1]
 
 
 def commands(args, folder: Path) -> Dict[str, List[str]]:
@@ -36,7 +36,7 @@ def commands(args, folder: Path) -> Dict[str, List[str]]:
         export = [f"{PROJECT}/scripts/export_onnx.sh", *files, "--output", exported, "--int8"]
         found = subprocess.run(export, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         if found.returncode:
-            raise UserError(found.stderr.strip().splitlines()[-1])
+            raise UserError(last_line(found.stderr))
     made = {}
     for number, name in enumerate(args.contenders):
         source, *int8 = name.split()

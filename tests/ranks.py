@@ -1,12 +1,14 @@
 """Trainings of several processes, which start at once: Python and fairseq are loaded before."""
 
 import multiprocessing
+import multiprocessing.forkserver
 import os
 import socket
 import sys
+from unittest import mock
 
 CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(["fairseq_mains"])
+CONTEXT.set_forkserver_preload(["realformer_fairseq"])
 
 
 def of_ranks(ranks):
@@ -28,6 +30,9 @@ def train_each(lines, logs, **environment):
         environment: further variables
     """
     each = [(list(map(str, line)), str(log), environment) for line, log in zip(lines, logs)]
+    # It is started with the first process, and looks for modules nowhere else.
+    with mock.patch.dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)):
+        multiprocessing.forkserver.ensure_running()
     processes = [CONTEXT.Process(target=fairseq_train, args=args, daemon=True) for args in each]
     for process in processes:
         process.start()

@@ -6,7 +6,8 @@ import torch
 from fairseq.data import Dictionary
 from hubs import randomize
 
-from realformer_runtime.text.sentence_pieces import MODEL_FILE, learn, line_encoder
+from realformer_runtime.text.sentence_pieces import learn, line_encoder
+from realformer_runtime.text.subword_files import PIECES
 
 
 def learn_model(raw_corpus, path):
@@ -28,7 +29,7 @@ def model_of_pieces(raw_corpus, trained, folder):
     Returns:
         options of ``translate.sh``
     """
-    model = learn_model(raw_corpus, folder / MODEL_FILE)
+    model = learn_model(raw_corpus, folder / PIECES)
     checkpoint = randomize(trained / "checkpoint_last.pt", folder / "model.pt")
     entries = len(torch.load(checkpoint)["model"]["encoder.embed_tokens.weight"])
     words, encode = Dictionary(), line_encoder(str(model))
@@ -44,4 +45,4 @@ def model_of_pieces(raw_corpus, trained, folder):
 
 def copy_without_model(folder, copy):
     """The same folder with no SentencePiece model in it."""
-    return shutil.copytree(folder, copy, ignore=shutil.ignore_patterns(MODEL_FILE))
+    return shutil.copytree(folder, copy, ignore=shutil.ignore_patterns(PIECES))

@@ -21,6 +21,7 @@ from realformer_runtime.text.overlong_sentences import parts_of_sentences, split
         ("▁a ▁b . ▁c ▁d ▁e", 5, ["▁a ▁b .", "▁c ▁d ▁e"]),  # the same in SentencePiece's pieces
         ("▁a ▁b ▁3 . 14 ▁c", 5, ["▁a ▁b ▁3 . 14", "▁c"]),
         ("▁a b c ▁d e", 4, ["▁a b c", "▁d e"]),
+        ("▁a b c d e f . ▁gg h ▁ii j", 5, ["▁a b c d e", "f . ▁gg h", "▁ii j"]),
         ("▁我 们 。 他 们", 4, ["▁我 们 。", "他 们"]),
         ("", 2, []),
     ],

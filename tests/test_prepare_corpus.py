@@ -10,7 +10,8 @@ from conftest import PROJECT, fails, run
 from fairseq import options
 from fairseq.data import Dictionary, data_utils
 
-from realformer_runtime.text.sentence_pieces import MODEL_FILE, line_encoder
+from realformer_runtime.text.sentence_pieces import line_encoder
+from realformer_runtime.text.subword_files import PIECES
 
 SCRIPT = PROJECT / "data-prep/prepare-corpus.sh"
 SPLITS = ("train", "valid", "test")
@@ -61,7 +62,7 @@ def prepared_pieces(texts, tmp_path_factory):
 
 def test_texts_become_data_that_trains(prepared_pieces, raw_corpus):
     out, command = prepared_pieces
-    encode = line_encoder(str(out / "data-bin" / MODEL_FILE))
+    encode = line_encoder(str(out / "data-bin" / PIECES))
     words = Dictionary.load(str(out / "data-bin/dict.en.txt"))
     assert words == Dictionary.load(str(out / "data-bin/dict.fr.txt")) and 100 < len(words) < 310
     for split in SPLITS:
@@ -89,7 +90,7 @@ def test_it_trains_and_translates_and_is_made_again_with_bpe(prepared_pieces, te
     result = run(SCRIPT, *files(texts), "--out", out, "--bpe-merges", 100, "--jobs", 1)
     assert "bpe: was made with 'pieces', now 'joint'" in result.stderr
     assert (out / "raw/train.en").stat().st_mtime_ns == before
-    assert (out / "data-bin/code").is_file() and not (out / "data-bin" / MODEL_FILE).exists()
+    assert (out / "data-bin/code").is_file() and not (out / "data-bin" / PIECES).exists()
 
 
 @pytest.mark.parametrize(

@@ -17,14 +17,15 @@ from realformer_fairseq.inference import translation
 from realformer_runtime.command_line import UserError
 from realformer_runtime.engine import translation as with_onnx
 from realformer_runtime.text import sentence_pieces
-from realformer_runtime.text.sentence_pieces import MODEL_FILE, join_pieces, line_encoder
+from realformer_runtime.text.sentence_pieces import join_pieces, line_encoder
+from realformer_runtime.text.subword_files import PIECES
 
 sentencepiece = pytest.importorskip("sentencepiece")
 
 
 @pytest.fixture(scope="module")
 def model(raw_corpus, tmp_path_factory):
-    return learn_model(raw_corpus, tmp_path_factory.mktemp("a model") / MODEL_FILE)
+    return learn_model(raw_corpus, tmp_path_factory.mktemp("a model") / PIECES)
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +113,7 @@ def test_a_checkpoint_the_engine_and_python_agree(files, tmp_path, monkeypatch):
     assert "\u2581" not in "".join(expected) and "another model" not in said
     monkeypatch.setattr(comparison, "SENTENCES", 2)
     assert error_of(onnx_export, *files, "--output", tmp_path / "onnx") is None
-    assert (tmp_path / "onnx" / MODEL_FILE).is_file()
+    assert (tmp_path / "onnx" / PIECES).is_file()
     assert translations(with_onnx, "--onnx", tmp_path / "onnx", *SHORT)[0] == expected
     folder = files[-1]
     found = RealFormerModel.from_pretrained(folder, "model.pt", bpe="sentencepiece")
@@ -120,7 +121,7 @@ def test_a_checkpoint_the_engine_and_python_agree(files, tmp_path, monkeypatch):
 
 
 def test_a_model_card_names_it(files):
-    assert MODEL_FILE in segmentation(files[-1])["segmentation"]
+    assert PIECES in segmentation(files[-1])["segmentation"]
 
 
 def test_where_python_finds_the_model(files, tmp_path):
@@ -128,7 +129,7 @@ def test_where_python_finds_the_model(files, tmp_path):
     encoded = []
     for options in (
         {"data_name_or_path": folder},
-        {"sentencepiece_model": str(files[-1] / MODEL_FILE)},
+        {"sentencepiece_model": str(files[-1] / PIECES)},
     ):
         hub = RealFormerModel.from_pretrained(elsewhere, "model.pt", bpe="sentencepiece", **options)
         encoded.append(hub.encode("The cat sleeps.").tolist())
@@ -142,7 +143,7 @@ def test_what_does_not_go_together_is_refused(files, prepared, tmp_path):
     both = shutil.copytree(files[-1], tmp_path / "both")
     shutil.copy(prepared / "code", both)
     for options, words in (
-        (["--data", both], ["both/code", f"both/{MODEL_FILE}", "--bpe-codes"]),
+        (["--data", both], ["both/code", f"both/{PIECES}", "--bpe-codes"]),
         ([*files[2:], "--moses"], ["--moses", "SentencePiece"]),
         ([*files[2:], "--sentencepiece-model", prepared / "code"], ["--sentencepiece-model"]),
         ([*files[2:], "--", "--remove-bpe"], ["-- --post-process", "SentencePiece's"]),
@@ -158,10 +159,10 @@ def test_what_does_not_go_together_is_refused(files, prepared, tmp_path):
 
 def test_a_model_of_other_pieces_is_said(files, tmp_path):
     lines = iter([f"zz{number} qqzz yyqq xxyy wwxx" for number in range(400)])
-    (tmp_path / MODEL_FILE).write_bytes(sentence_pieces.learn(lines, 40, ["en"]))
-    option = ["--sentencepiece-model", tmp_path / MODEL_FILE]
+    (tmp_path / PIECES).write_bytes(sentence_pieces.learn(lines, 40, ["en"]))
+    option = ["--sentencepiece-model", tmp_path / PIECES]
     _, said = translations(translation, *files, *option, *SHORT, "--cpu")
-    assert f"--sentencepiece-model {tmp_path / MODEL_FILE}: of another model?" in said
+    assert f"--sentencepiece-model {tmp_path / PIECES}: of another model?" in said
 
 
 def test_pieces_in_a_log_are_joined_and_in_a_text_refused(tmp_path, capsys):

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 import numpy
 
 from realformer_runtime.command_line import UserError
-from realformer_runtime.text.sentence_pieces import MODEL_FILE
+from realformer_runtime.text.subword_files import PIECES
 
 from ..reading import SENTENCE_TASKS
 from ..training_log import Curve, log_lines, read_curves, read_gpus, read_speeds
@@ -82,8 +82,8 @@ def dictionary_size(folder: Path, name: str, expected: Optional[int], mask: bool
 
 def segmentation(folder: Path) -> Dict[str, str]:
     """Byte pair encoding or SentencePiece, if its merges or its model are beside the data."""
-    if (folder / MODEL_FILE).is_file():
-        return {"segmentation": f"SentencePiece (`{MODEL_FILE}`)"}
+    if (folder / PIECES).is_file():
+        return {"segmentation": f"SentencePiece (`{PIECES}`)"}
     if not (folder / "code").is_file():
         return {}
     merges = number(count_lines(folder / "code", "^#version"))

@@ -21,14 +21,13 @@ from realformer_runtime import __version__
 from realformer_runtime.atomic_output import new_folder
 from realformer_runtime.command_line import ArgumentParser, UserError, flag, run_main
 from realformer_runtime.engine.model_folder import (
-    CODES,
     DECODER,
     ENCODER,
-    PIECES,
     Manifest,
     sha256_of,
     write_dictionaries,
 )
+from realformer_runtime.text.subword_files import CODES, PIECES
 
 from ..checkpoints.folding import fold_state
 from ..inference.fairseq_interactive import (

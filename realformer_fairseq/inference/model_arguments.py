@@ -3,9 +3,9 @@
 import os
 
 from realformer_runtime.command_line import ArgumentParser, UserError
-from realformer_runtime.text.sentence_pieces import MODEL_FILE
+from realformer_runtime.text.subword_files import CODES, PIECES
 
-SUBWORD_FILES = {"bpe_codes": "code", "sentencepiece_model": MODEL_FILE}  # by option
+SUBWORD_FILES = {"bpe_codes": CODES, "sentencepiece_model": PIECES}  # by option
 
 
 def add_model_arguments(parser: ArgumentParser) -> None:
@@ -13,7 +13,7 @@ def add_model_arguments(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add("--data", required=True, metavar="DIR", help="folder with the dictionaries")
     add("--bpe-codes", metavar="FILE", help="default: code in --data")
-    add("--sentencepiece-model", metavar="FILE", help=f"default: {MODEL_FILE} in --data")
+    add("--sentencepiece-model", metavar="FILE", help=f"default: {PIECES} in --data")
     add("--source-lang", metavar="LANG", help="default: the checkpoint's")
     add("--target-lang", metavar="LANG", help="default: the checkpoint's")
     add("--moses", action="store_true", help="tokenise as for WMT'14")

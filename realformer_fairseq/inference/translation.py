@@ -46,6 +46,7 @@ def load(args, command: Sequence[str]) -> Ensemble:
     say_what_does_not_fit(args, text, ensemble.src_dict.symbols)
     ensemble.tokenizer = SimpleNamespace(encode=text.tokenize, decode=text.detokenize)
     ensemble.bpe = SimpleNamespace(encode=text.encode, decode=text.decode)
+    ensemble.separator = text.separator
     if args.int8:
         for model in ensemble.models:
             quantize(model)
@@ -54,7 +55,7 @@ def load(args, command: Sequence[str]) -> Ensemble:
 
 def text_processing(args) -> TextProcessing:
     if args.sentencepiece_model:
-        return with_pieces(args.sentencepiece_model, "--sentencepiece-model")
+        return with_pieces(args.codes[1], args.sentencepiece_model, "--sentencepiece-model")
     return with_codes(*args.codes, args.bpe_codes, args.moses, "--bpe-codes")
 
 

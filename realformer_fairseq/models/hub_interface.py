@@ -18,7 +18,7 @@ from realformer_checkpoints.reading import stored_option
 from realformer_runtime.command_line import UserError
 from realformer_runtime.text.known_characters import in_known_characters
 from realformer_runtime.text.overlong_sentences import SPLIT, parts_of_sentences
-from realformer_runtime.text.sentence_pieces import MODEL_FILE
+from realformer_runtime.text.subword_files import PIECES
 from realformer_runtime.text.utf8_lines import (
     drop_byte_order_mark,
     shows_nothing,
@@ -96,10 +96,10 @@ def find_sentencepiece_model(folder: str, data: str, options: Dict) -> None:
             check_file("sentencepiece_model", path)
         return
     data = os.path.join(folder, data) if data.startswith(".") else data
-    if os.path.isfile(path := os.path.join(data, MODEL_FILE)):
+    if os.path.isfile(path := os.path.join(data, PIECES)):
         options["sentencepiece_model"] = path
-    elif not os.path.isfile(os.path.join(folder, MODEL_FILE)):
-        raise UserError(f"sentencepiece_model: no {MODEL_FILE} in '{folder}' or '{data}': name it")
+    elif not os.path.isfile(os.path.join(folder, PIECES)):
+        raise UserError(f"sentencepiece_model: no {PIECES} in '{folder}' or '{data}': name it")
 
 
 def check_model(model: nn.Module, accepted: type, kind: str) -> None:
@@ -138,6 +138,8 @@ def without_ids(hub: GeneratorHubInterface) -> GeneratorHubInterface:
 class TranslationHub(GeneratorHubInterface):
     """fairseq's interface, with ``translate`` doing what ``scripts/translate.sh`` does."""
 
+    separator = " "  # joins the translated parts of a long sentence
+
     @classmethod
     def of(cls, hub: GeneratorHubInterface) -> "TranslationHub":
         """From what fairseq's ``from_pretrained`` returns.
@@ -150,6 +152,10 @@ class TranslationHub(GeneratorHubInterface):
                 name = type(model).__name__
                 raise UserError(f"a {name} does not translate: load it by {name}.from_pretrained")
         hub.__class__ = cls
+        if getattr(hub.cfg.bpe, "_name", None) == "sentencepiece":
+            from realformer_runtime.text.text_processing import separator
+
+            hub.separator = separator(getattr(hub.task.cfg, "target_lang", None))
         return without_ids(hub)
 
     def translate(
@@ -208,7 +214,8 @@ class TranslationHub(GeneratorHubInterface):
         """
         parts = [part for sentence in sentences for part in sentence]
         found = iter(self.translate_parts(parts, *args, **generation))
-        return [self.detokenize(" ".join(next(found) for _ in parts)) for parts in sentences]
+        joined = (self.separator.join(next(found) for _ in parts) for parts in sentences)
+        return list(map(self.detokenize, joined))
 
     def translate_parts(self, parts: Sequence[Sequence[str]], *args, **generation) -> List[str]:
         """The best translation of each list of subwords, in words."""

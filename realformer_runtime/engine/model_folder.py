@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any, Dict, List
 
 from ..command_line import UserError
-from ..text.sentence_pieces import MODEL_FILE
 from .search_options import SearchOptions
 
 FORMAT = 1
 MANIFEST = "model.json"
-ENCODER, DECODER, CODES = "encoder.onnx", "decoder.onnx", "code"
-PIECES = MODEL_FILE
+ENCODER, DECODER = "encoder.onnx", "decoder.onnx"
 ENCODER_INT8, DECODER_INT8 = "encoder-int8.onnx", "decoder-int8.onnx"
 DICTIONARIES = "dictionaries.json"
 FOR_PEOPLE = (MANIFEST, "README.md")  # not checked

@@ -10,12 +10,13 @@ from tqdm import tqdm
 from ..command_line import UserError
 from ..text.known_characters import in_known_characters
 from ..text.overlong_sentences import SPLIT, parts_of_sentences
+from ..text.subword_files import CODES, PIECES
 from ..text.text_processing import TextProcessing, with_codes, with_pieces
 from ..text.utf8_lines import drop_byte_order_mark, shows_nothing
 from .beam_search import BeamSearch, Hypothesis
 from .constraints import PAD
 from .dictionary import Dictionary
-from .model_folder import CODES, PIECES, Manifest, read_dictionaries, read_manifest
+from .model_folder import Manifest, read_dictionaries, read_manifest
 from .onnx_model import OnnxModel
 from .search_options import SearchOptions
 
@@ -92,7 +93,8 @@ class Translator:
         best = (found[0] for found in self.translate_tokens(parts, progress=progress, **search))
         texts = (" ".join(self.target.decode(each.tokens)) for each in best)
         words = map(self._text.decode, texts)
-        return [self._text.detokenize(" ".join(next(words) for _ in parts)) for parts in sentences]
+        joined = (self._text.separator.join(next(words) for _ in parts) for parts in sentences)
+        return list(map(self._text.detokenize, joined))
 
     def translate_tokens(
         self,
@@ -137,7 +139,7 @@ class Translator:
 def text_processing(folder: Path, manifest: Manifest) -> TextProcessing:
     """With the pieces or the codes that are in a folder."""
     if PIECES in manifest.files:
-        return with_pieces(str(folder / PIECES), "--onnx")
+        return with_pieces(manifest.target_lang, str(folder / PIECES), "--onnx")
     codes = str(folder / CODES) if CODES in manifest.files else None
     return with_codes(manifest.source_lang, manifest.target_lang, codes, manifest.moses)
 

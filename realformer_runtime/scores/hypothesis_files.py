@@ -46,7 +46,8 @@ def check_words(lines: Sequence[str], path: str) -> None:
     if SUBWORDS_ARE_TEXT * sum(map(bool, map(SUBWORD.search, lines))) > len(lines):
         raise UserError(
             f"{path}: has subwords (as in 'B@@ on@@ jour' or '\u2581Bon jour'), not words: "
-            "fairseq-generate joins them with --remove-bpe or --remove-bpe=sentencepiece"
+            "fairseq-generate joins them with --remove-bpe, or with --bpe sentencepiece "
+            "--sentencepiece-model FILE"
         )
 
 

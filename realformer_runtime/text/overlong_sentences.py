@@ -20,35 +20,39 @@ def check_limit(limit: int) -> None:
         )
 
 
-def cut_position(subwords: Sequence[str], limit: int) -> int:
+def cut_position(subwords: Sequence[str], limit: int, in_pieces: bool) -> int:
     """How many of more than ``limit`` subwords to take first.
 
     Up to the last end of a sentence in the second half of the limit, else of a clause there, else
     of a word; within a word only if it is longer than the limit.
+
+    Args:
+        in_pieces: whether the subwords are SentencePiece's
     """
     half = limit // 2
     for ends in (SENTENCE_ENDS, CLAUSE_ENDS):
         for position in range(limit, half, -1):
             last = subwords[position - 1].lstrip(WORD_START)
-            if last in ends and (last in WITHOUT_SPACE or ends_word(subwords, position)):
+            if last in ends and (last in WITHOUT_SPACE or ends_word(subwords, position, in_pieces)):
                 return position
     for position in range(limit, 0, -1):
-        if ends_word(subwords, position):
+        if ends_word(subwords, position, in_pieces):
             return position
     return limit
 
 
-def ends_word(subwords: Sequence[str], position: int) -> bool:
+def ends_word(subwords: Sequence[str], position: int, in_pieces: bool) -> bool:
     """Whether a word ends before a position, after which the sentence goes on."""
-    if subwords[0].startswith(WORD_START):
+    if in_pieces:
         return subwords[position].startswith(WORD_START)
     return not subwords[position - 1].endswith(CONTINUES)
 
 
 def split_overlong(subwords: Sequence[str], limit: int) -> Iterator[Sequence[str]]:
     """Parts of at most ``limit`` subwords, in order; an empty sentence has none."""
+    in_pieces = bool(subwords) and subwords[0].startswith(WORD_START)
     while len(subwords) > limit:
-        position = cut_position(subwords, limit)
+        position = cut_position(subwords, limit, in_pieces)
         yield subwords[:position]
         subwords = subwords[position:]
     if subwords:

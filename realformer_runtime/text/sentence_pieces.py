@@ -21,7 +21,6 @@ from .tokenization import UNSEEN, single_spaces
 from .utf8_lines import read_utf8_lines, shows_nothing
 
 PROGRAM = "sentence_pieces"
-MODEL_FILE = "sentencepiece.bpe.model"  # the name that fairseq's from_pretrained looks for
 # Characters that make up this share of the text are pieces. The library's documentation recommends
 # 0.9995 for thousands of characters, as of Chinese, and 1 for alphabets.
 COVERAGE, COVERAGE_OF_MANY_CHARACTERS = 1.0, 0.9995

@@ -3,6 +3,7 @@
 from typing import Callable, NamedTuple, Optional
 
 from . import bpe_encoding, sentence_pieces
+from .languages import CHINESE
 from .tokenization import line_detokenizer, line_function
 
 LineFunction = Callable[[str], str]
@@ -16,12 +17,14 @@ class TextProcessing(NamedTuple):
         encode: that to subwords
         decode: subwords to what is detokenised
         detokenize: that to raw text
+        separator: what joins the decoded parts of a long sentence
     """
 
     tokenize: LineFunction
     encode: LineFunction
     decode: LineFunction
     detokenize: LineFunction
+    separator: str = " "
 
 
 def with_codes(
@@ -43,12 +46,18 @@ def with_codes(
     )
 
 
-def with_pieces(model: str, flag: str = "--model") -> TextProcessing:
+def with_pieces(target: str, model: str, flag: str = "--model") -> TextProcessing:
     """SentencePiece, which needs no tokenisation.
 
     Args:
+        target: code of the language
         model: the file
         flag: what the user gives it as
     """
     encode = sentence_pieces.line_encoder(model, flag)
-    return TextProcessing(str, encode, sentence_pieces.join_pieces, str)
+    return TextProcessing(str, encode, sentence_pieces.join_pieces, str, separator(target))
+
+
+def separator(target: str) -> str:
+    """What joins sentences in pieces; Moses' detokeniser removes spaces that a script has not."""
+    return "" if target in CHINESE or target == "ja" else " "
