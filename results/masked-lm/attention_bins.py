@@ -17,6 +17,7 @@ from realformer_runtime.command_line import ArgumentParser, UserError, run_main
 
 PROGRAM = "attention_bins.py"
 MODELS = ("fairseq-post-ln", "fairseq-pre-ln", "none", "mean", "sum")
+MODELS += ("fairseq-post-ln-long", "mean-long", "sum-long")
 MEASURES = {"entropy": "entropy, nats", "jsd": "divergence from the layer below, nats"}
 
 
