@@ -58,6 +58,21 @@ average_no_more_than_there_are() {
   done
 }
 
+comparison_with() { # baseline; prints the name of its file
+  echo "against-$(basename "$(cd "$1" && pwd)").json"
+}
+
+add_baseline() { # folder
+  local baseline name
+  need_file "--against $1" "$1/generate.log"
+  name="$(comparison_with "$1")"
+  for baseline in ${BASELINES[@]+"${BASELINES[@]}"}; do
+    [[ "$(comparison_with "$baseline")" != "$name" ]] ||
+      die "--against '$baseline' and '$1': both comparisons would be $name in --out"
+  done
+  BASELINES+=("$1")
+}
+
 ROWS="de-6-6 de-12-12 de-18-18 fr-6-6 fr-60-12"
 ROW="" MODEL=realformer OUT="" CORPUS=wmt14 CORPUS_DIR="" CORPORA="" SCALE=paper GPUS=""
 JOBS="$(cores)" DRY_RUN=false TRAINING_OPTIONS=() FAIRSEQ_OPTIONS=() GIVEN=()
@@ -74,7 +89,7 @@ while [[ $# -gt 0 ]]; do
     --row) ROW="$2" ;;
     --model) MODEL="$2" ;;
     --out) OUT="$2" ;;
-    --against) need_file "--against $2" "$2/generate.log"; BASELINES+=("$2") ;;
+    --against) add_baseline "$2" ;;
     --corpus) CORPUS="$2" ;;
     --corpus-dir) CORPUS_DIR="$2" ;;
     --corpora) CORPORA="$2" ;;
@@ -220,7 +235,7 @@ for baseline in ${BASELINES[@]+"${BASELINES[@]}"}; do
   run_step "paired bootstrap against $baseline" "${SCORE[@]:0:1}" \
     --hyp "$baseline/generate.log" "$OUT/generate.log" \
     --ref "$CORPUS_DIR/raw/test.$LANGUAGE" --lang "$LANGUAGE" \
-    --json "$OUT/against-$(basename "$(cd "$baseline" && pwd)").json"
+    --json "$OUT/$(comparison_with "$baseline")"
 done
 # A training on several machines may have left its log elsewhere.
 if "$DRY_RUN" || [[ -f "$OUT/checkpoints/train.log" ]]; then

@@ -8,6 +8,8 @@
 #                          last 10 epochs of each are averaged, and the test set is translated.
 #                          Ends with the tokenised BLEU of each seed, their mean and their spread
 #
+# Seeds of one --save-dir are of one model, data, recipe and options after --; others are refused.
+#
 # The recipe is that of fairseq's examples/translation/README.md (scripts/lib/recipes.sh): 4,096
 # tokens an update, 50 epochs. docs/iwslt14.md has the BLEU to expect. Started again, it goes on where
 # it was stopped.
@@ -25,7 +27,7 @@ SEEDS=() OPTIONS=()
 
 take_seeds() { # text
   local seed
-  read -ra SEEDS <<<"$1"
+  split_words SEEDS "$1"
   [[ ${#SEEDS[@]} -gt 0 ]] || die "--seeds: '$1' has no numbers in it"
   for seed in "${SEEDS[@]}"; do
     need_count --seeds "$seed"
@@ -34,25 +36,71 @@ take_seeds() { # text
     die "--seeds: '$1' has a number twice"
 }
 
-# In a subshell, which the training replaces.
+# Scores of one --save-dir are of the same options. GPUs and --max-tokens do not change an update.
+check_seeds() {
+  local word seed
+  [[ "$NODES" == 1 ]] || die "--seeds: several machines train one seed, say -- --seed N"
+  for word in ${EXTRA[@]+"${EXTRA[@]}"}; do
+    [[ "${word%%=*}" != --seed ]] || die "--seed: with --seeds, a seed goes there, not after --"
+  done
+  OPTIONS_TO_KEEP="--model $MODEL --data $DATA --precision $PRECISION"
+  OPTIONS_TO_KEEP+=" --epochs ${OWN_EPOCHS:-$EPOCHS}"
+  OPTIONS_TO_KEEP+=" --effective-batch ${OWN_BATCH:-$EFFECTIVE_BATCH} -- ${EXTRA[*]-}"
+  for seed in "${SEEDS[@]}"; do
+    check_options "$SAVE_DIR/seed-$seed" "$OPTIONS_TO_KEEP" "" --save-dir
+  done
+}
+
+# Runs a command and passes on to it what tells this script to stop. Ctrl-C becomes TERM: nothing in
+# the background gets Ctrl-C by itself. The script then ends with the command's exit code.
+with_signals() { # command, arguments...
+  local heard=true status=0 stopped=""
+  trap 'heard=true stopped=TERM; kill -TERM "${!:-}" 2>/dev/null || true' INT TERM
+  trap 'heard=true stopped=USR1; kill -USR1 "${!:-}" 2>/dev/null || true' USR1
+  "$@" &
+  # One that came before there was a command.
+  [[ -z "$stopped" ]] || kill -s "$stopped" $! 2>/dev/null || true
+  while "$heard"; do # a signal ends `wait`, not the command
+    heard=false status=0
+    wait $! || status=$?
+  done
+  trap - INT TERM USR1
+  # A command that was about to end does so with 0, but then the script is not at its end.
+  [[ -z "$stopped" ]] || exit $((status ? status : 128 + $(kill -l "$stopped")))
+  return "$status"
+}
+
+# In a process of its own, which the training replaces.
 train_seed() { # seed
-  EXTRA+=(--seed "$1")
+  SHARED+=(--seed "$1") # fairseq takes the last one
   SAVE_DIR="$SAVE_DIR/seed-$1"
   train_chosen
 }
 
-score_seed() { # folder
-  local epochs="${OWN_EPOCHS:-$EPOCHS}" cpu=()
+# fairseq ends early, and without an error, at --stop-time-hours and --patience.
+average_seed() { # folder
+  local epochs=("$1"/checkpoint[0-9]*.pt) number="$AVERAGE"
+  [[ -e "${epochs[0]}" ]] || die "--save-dir '$1': no checkpoint<epoch>.pt is there to average"
+  : >"$1/training-is-done"
+  if ((${#epochs[@]} < AVERAGE)); then
+    number=${#epochs[@]}
+    say "NOT THE RECIPE: the average of $number epochs instead of $AVERAGE"
+  fi
+  with_signals "$PROJECT/scripts/average_checkpoints.sh" --inputs "$1" \
+    --num-epoch-checkpoints "$number" --output "$1/average.pt"
+}
+
+translate_test_set() { # folder
+  local cpu=()
+  use_environment
   [[ "$GPUS" != 0 ]] || cpu=(--cpu)
   export PYTHONWARNINGS=ignore # fairseq's use of hydra and torch makes a screenful of them
-  [[ -e "$1/average.pt" ]] || "$PROJECT/scripts/average_checkpoints.sh" --inputs "$1" \
-    --num-epoch-checkpoints $((AVERAGE < epochs ? AVERAGE : epochs)) --output "$1/average.pt"
-  [[ ! -e "$1/generate.log" ]] || return 0
   say "translating the test set with '$1/average.pt'"
-  fairseq-generate "$DATA" --user-dir "$USER_DIR" --path "$1/average.pt" --task translation \
-    --source-lang "$SOURCE_LANG" --target-lang "$TARGET_LANG" --gen-subset test --beam "$BEAM" \
-    --lenpen "$LENPEN" --max-tokens 4096 --required-batch-size-multiple 1 --remove-bpe \
-    ${cpu[@]+"${cpu[@]}"} >"$1/generate.log.tmp" || die "fairseq-generate failed"
+  with_signals fairseq-generate "$DATA" --user-dir "$USER_DIR" --path "$1/average.pt" \
+    --task translation --source-lang "$SOURCE_LANG" --target-lang "$TARGET_LANG" \
+    --gen-subset test --beam "$BEAM" --lenpen "$LENPEN" --max-tokens 4096 \
+    --required-batch-size-multiple 1 --remove-bpe ${cpu[@]+"${cpu[@]}"} \
+    >"$1/generate.log.tmp" || die "fairseq-generate failed"
   mv "$1/generate.log.tmp" "$1/generate.log"
 }
 
@@ -81,10 +129,10 @@ train_seeds() {
   local seed folder
   for seed in "${SEEDS[@]}"; do
     folder="$SAVE_DIR/seed-$seed"
-    [[ -e "$folder/training-is-done" ]] || (train_seed "$seed")
+    [[ -e "$folder/training-is-done" ]] || with_signals train_seed "$seed"
     ! "$DRY_RUN" || continue
-    : >"$folder/training-is-done"
-    (use_environment; score_seed "$folder")
+    [[ -e "$folder/average.pt" ]] || average_seed "$folder"
+    [[ -e "$folder/generate.log" ]] || with_signals translate_test_set "$folder"
   done
   "$DRY_RUN" || (use_environment; say_scores)
 }
@@ -101,6 +149,6 @@ choose_recipe
 if [[ ${#SEEDS[@]} == 0 ]]; then
   train_chosen
 else
-  [[ "$NODES" == 1 ]] || die "--seeds: several machines train one seed, say -- --seed N"
+  check_seeds
   train_seeds
 fi

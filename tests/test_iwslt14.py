@@ -1,7 +1,12 @@
 """IWSLT'14 German-English: the archive's layout, the stages, the recipe, and seeds."""
 
+import contextlib
+import os
 import re
 import shlex
+import signal
+import subprocess
+import sys
 
 import pytest
 from conftest import PROJECT, fails, run
@@ -9,7 +14,7 @@ from fairseq.data import Dictionary
 from iwslt14_archive import SENTENCES_OF_A_TEST, TESTS, write_archive
 from public_corpora import extraction
 from public_corpora.recipe import RECIPES, load_recipe
-from test_train_scripts import value
+from test_train_scripts import value, wait_for
 from wmt14_archives import sentence
 
 from realformer_runtime.text.tokenization import line_function
@@ -54,14 +59,14 @@ def test_tokens_are_those_of_the_literature():
 
 def command(*arguments):
     result = run(TRAIN, "--dry-run", "--data", "/no/such", "--gpus", 1, *arguments)
-    return [shlex.split(line) for line in result.stdout.splitlines()]
+    return [shlex.split(line) for line in result.stdout.splitlines()], result.stderr
 
 
 @pytest.mark.parametrize(
     "model, residual, scaling", [("realformer", "mean", "admin"), ("post-ln", "none", "none")]
 )
 def test_the_recipe_is_fairseqs_for_every_model(model, residual, scaling):
-    (words,) = command("--model", model)
+    (words,), _ = command("--model", model)
     figures = {
         "--arch": "realformer_iwslt_de_en",
         "--source-lang": "de",
@@ -84,8 +89,11 @@ def test_the_recipe_is_fairseqs_for_every_model(model, residual, scaling):
     assert "--share-decoder-input-output-embed" in words
 
 
-def test_each_seed_has_a_folder_of_its_own():
-    trainings = command("--seeds", "3 5", "--save-dir", "/some/where", "--", "--log-interval", 7)
+@pytest.mark.parametrize("seeds", ["3 5", "3\n5\n"])
+def test_each_seed_has_a_folder_of_its_own(seeds):
+    options = ["--seeds", seeds, "--save-dir", "/some/where", "--", "--log-interval", 7]
+    trainings, said = command(*options)
+    assert "NOT THE RECIPE: --log-interval" in said and "--seed" not in said
     for words, seed in zip(trainings, ("3", "5")):
         assert value(words, "--save-dir") == f"/some/where/seed-{seed}"
         assert [words[i + 1] for i, word in enumerate(words) if word == "--seed"][-1] == seed
@@ -99,6 +107,8 @@ def test_each_seed_has_a_folder_of_its_own():
         (TRAIN, ["--seeds", "1 x"], ["--seeds", "'x'"]),
         (TRAIN, ["--seeds", "2 2"], ["--seeds", "'2 2'", "twice"]),
         (TRAIN, ["--seeds", " "], ["--seeds", "no numbers"]),
+        (TRAIN, ["--seeds", "1 2", "--", "--seed", "5"], ["--seed:", "not after --"]),
+        (TRAIN, ["--seeds", "1 2", "--", "--seed=5"], ["--seed:", "not after --"]),
         (TRAIN, ["--row", "12-12"], ["--row", "'12-12'", "6-6"]),
         (PREPARE, ["--dict", __file__], ["--dict", "each language"]),
         (PREPARE, ["--corpora", "/no/such"], ["--corpora", "/no/such"]),
@@ -107,6 +117,114 @@ def test_each_seed_has_a_folder_of_its_own():
 def test_what_cannot_be_is_refused_in_one_line(script, arguments, words):
     error = fails(script, *arguments)
     assert error.startswith(script.name) and all(word in error for word in words), error
+
+
+# Python, but for what takes seconds: the plan of a training, and an average.
+STAND_IN_PYTHON = """#!/bin/bash
+case "$2" in
+  *.training.plan) printf '%s\\n' "updates 9" "checkpoints 2" "checkpoint_bytes 9" ;;
+  *.averaging) echo "$*" >"${!#}" ;;
+  *) exec "$PYTHON" "$@" ;;
+esac
+"""
+STAND_IN_TRAINING = """#!/bin/bash
+exec "$PYTHON" -S - "$@" <<'END'
+import os, pathlib, signal, sys, time
+
+folder = pathlib.Path(sys.argv[sys.argv.index("--save-dir") + 1])
+
+def save(number, frame):
+    for each in (signal.SIGTERM, signal.SIGUSR1):
+        signal.signal(each, signal.SIG_IGN)
+    time.sleep(0.3)
+    (folder / "saved").touch()
+    sys.exit(128 + number)
+
+for each in (signal.SIGTERM, signal.SIGUSR1):
+    signal.signal(each, save)
+for epoch in range(int(os.environ["EPOCHS_DONE"])):
+    (folder / f"checkpoint{epoch + 1}.pt").touch()
+if os.environ.get("WAIT"):
+    (folder / "is waiting").touch()
+    time.sleep(60)
+END
+"""
+STAND_IN_TRANSLATION = """#!/bin/bash
+echo "Generate test with beam=5: BLEU4 = 30.50, 60.0/40.0 (BP=1.000)"
+"""
+
+
+@pytest.fixture
+def stand_ins(tmp_path):
+    """An environment without torch and fairseq's work, and the start of a command line."""
+    programs, data = tmp_path / "environment/bin", tmp_path / "data"
+    programs.mkdir(parents=True)
+    stand_ins = {"python3": STAND_IN_PYTHON, "fairseq-train": STAND_IN_TRAINING}
+    for name, text in {**stand_ins, "fairseq-generate": STAND_IN_TRANSLATION}.items():
+        (programs / name).write_text(text)
+        (programs / name).chmod(0o755)
+    data.mkdir()
+    for lang in ("de", "en"):
+        (data / f"dict.{lang}.txt").touch()
+    environment = {"VENV": str(programs.parent), "PYTHON": sys.executable, "EPOCHS_DONE": "2"}
+    line = [TRAIN, "--gpus", "0", "--data", data, "--save-dir", tmp_path / "my seeds", "--seeds"]
+    return {**os.environ, **environment}, [str(word) for word in line]
+
+
+@pytest.mark.parametrize(
+    "number, code, to_all",
+    [
+        (signal.SIGTERM, 143, False),
+        (signal.SIGUSR1, 138, False),
+        (signal.SIGUSR1, 138, True),
+        (signal.SIGINT, 143, False),
+    ],
+)
+def test_a_signal_reaches_the_training_of_a_seed(stand_ins, tmp_path, number, code, to_all):
+    """The script ends after it, with its exit code; Slurm signals all processes of a step."""
+    environment, line = stand_ins
+    folder = tmp_path / "my seeds/seed-1"
+    with subprocess.Popen(
+        [*line, "1 2"],
+        env={**environment, "WAIT": "yes"},
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as process:
+        try:
+            wait_for((folder / "is waiting").exists, process, seconds=60)
+            (os.killpg if to_all else os.kill)(process.pid, number)
+            assert process.wait(30) == code
+            assert (folder / "saved").exists()
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    assert (
+        not (folder / "training-is-done").exists() and not (tmp_path / "my seeds/seed-2").exists()
+    )
+
+
+def test_scores_are_of_the_options_that_are_given(stand_ins, tmp_path):
+    environment, line = stand_ins
+    line = [*line, "1"]
+    assert run(*line, env=environment).stdout.splitlines()[-1] == "seed 1: BLEU 30.50"
+    for other in ("--model admin", "--epochs 3", "-- --lr 1"):
+        error = fails(*line, *other.split(), env=environment)
+        assert f"--save-dir '{tmp_path}/my seeds/seed-1' was made with" in error and other in error
+    again = run(*line, "--max-tokens", 2048, env=environment)
+    assert again.stdout.splitlines() == ["seed 1: BLEU 30.50"]
+
+
+def test_a_training_that_ends_early_is_averaged_over_what_it_has(stand_ins, tmp_path):
+    environment, line = stand_ins
+    folder, line = tmp_path / "my seeds/seed-1", [*line, "1"]
+    result = run(*line, env={**environment, "EPOCHS_DONE": "0"}, check=False)
+    assert result.returncode == 1
+    error = f"--save-dir '{folder}': no checkpoint<epoch>.pt is there to average"
+    assert result.stderr.splitlines()[-1].endswith(error)
+    result = run(*line, env=environment)  # the training goes on
+    assert "NOT THE RECIPE: the average of 2 epochs instead of 10" in result.stderr
+    assert "--num-epoch-checkpoints 2 " in (folder / "average.pt").read_text()
 
 
 @pytest.mark.slow

@@ -67,6 +67,18 @@ def test_mistakes_are_named(options, message):
     assert message in fails(SCRIPT, "--dry-run", *options)
 
 
+def test_comparisons_of_one_name_are_refused(tmp_path):
+    """Each has a file that is called after its folder."""
+    folders = [tmp_path / parent / "admin" for parent in ("seed 1", "seed 2")]
+    options = ["--row", "fr-6-6"]
+    for folder in folders:
+        folder.mkdir(parents=True)
+        (folder / "generate.log").touch()
+        options += ["--against", folder]
+    error = fails(SCRIPT, "--dry-run", *options)
+    assert f"--against '{folders[0]}' and '{folders[1]}': " in error and "against-admin" in error
+
+
 def test_what_is_done_is_not_done_again(prepared, raw_corpus, trained, tmp_path):
     """Training and averaging are done: it translates and scores; then it only scores."""
     corpus, out = shutil.copytree(prepared, tmp_path / "a corpus"), tmp_path / "out"

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import PROJECT, run
+from conftest import PROJECT, fails, run
 
 FOLDERS = ("scripts", "data-prep", "benchmarks", "results/*")
 COMMANDS = sorted(path for folder in FOLDERS for path in PROJECT.glob(f"{folder}/*.sh"))
@@ -130,3 +130,20 @@ def test_project_speaks_of_itself_alone():
         path = Path(PROJECT, name)
         if path.suffix in {".py", ".sh", ".md", ".txt", ".toml"} and path.is_file():
             assert "/work" + "/" not in path.read_text("utf-8"), name
+
+
+@pytest.mark.parametrize(
+    ("experiment", "option", "words", "error"),
+    [
+        ("masked-lm", "--seeds", "1\nx", "--seeds: 'x' is not a whole number"),
+        ("masked-lm", "--languages", "en\nxx", "/bpe/train.xx'"),
+        ("residual-attention", "--seeds", "1\nx", "--seeds: 'x' is not a whole number"),
+    ],
+)
+def test_words_on_lines_of_their_own_count(experiment, option, words, error, tmp_path):
+    corpus = ("bpe/train.en", "bpe/train.fr", "data-bin/dict.en.txt")
+    for name in (*corpus, "raw/train.src", "raw/test.en", "raw/test.fr"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    script = PROJECT / f"results/{experiment}/run.sh"
+    assert error in fails(script, "--corpus", tmp_path, "--out", "/dev/null/x", option, words)

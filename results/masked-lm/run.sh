@@ -71,11 +71,11 @@ CORPUS="" OUT="$PROJECT/data/masked-lm" LANGUAGES="en fr" SEEDS="1 2"
 UPDATES=4000 JOBS="$(cores)"
 read_options "--corpus --out --languages --seeds --updates --jobs NAME" "$@"
 choose_names "${ALL[@]}"
-read -ra LANGUAGES <<<"$LANGUAGES"
+split_words LANGUAGES "$LANGUAGES"
 [[ -n "$CORPUS" ]] || die "--corpus is needed (-h for help)"
 for language in "${LANGUAGES[@]}"; do need_file "--corpus $CORPUS" "$CORPUS/bpe/train.$language"; done
 need_file "--corpus $CORPUS" "$CORPUS/raw/train.src"
-read -ra SEEDS <<<"$SEEDS"
+split_words SEEDS "$SEEDS"
 for seed in "${SEEDS[@]}"; do need_count --seeds "$seed"; done
 make_folder --out "$OUT"
 make_absolute CORPUS OUT

@@ -61,7 +61,7 @@ choose_names "${ALL[@]}"
 for file in data-bin/dict.en.txt raw/test.en raw/test.fr; do
   need_file "--corpus $CORPUS" "$CORPUS/$file"
 done
-read -ra SEEDS <<<"$SEEDS"
+split_words SEEDS "$SEEDS"
 for seed in "${SEEDS[@]}"; do need_count --seeds "$seed"; done
 make_folder --out "$OUT"
 make_absolute CORPUS OUT

@@ -58,6 +58,11 @@ need_number() { # flag, value
     die "$1: '$2' is not a whole number"
 }
 
+# `read -a` takes the end of the first line for the end.
+split_words() { # name of an array, text; words are between any white space
+  read -rd '' -a "$1" <<<"$2" || true
+}
+
 # Makes paths absolute, so that no command takes one for an option, and no cd loses it.
 make_absolute() { # names of variables; what is empty stays so
   local name
@@ -124,13 +129,14 @@ write_versions() { # file
 
 # Refuses to go on in a folder that was made with other options. Call it again with `write` once
 # something in the folder is worth keeping.
-check_options() { # folder, options in words, [write]
+check_options() { # folder, options in words, [write], [flag of the folder]
   local record="$1/options.txt"
   if [[ "${3:-}" == write ]]; then
     printf '%s\n' "$2" >"$record.tmp"
     mv "$record.tmp" "$record"
   elif [[ -f "$record" && "$(<"$record")" != "$2" ]]; then
-    die "--out '$1' was made with '$(<"$record")', not '$2': choose another --out, or delete it"
+    die "${4:---out} '$1' was made with '$(<"$record")', not '$2': choose another ${4:---out}," \
+      "or delete it"
   fi
 }
 

@@ -10,6 +10,7 @@ CORPUS=wmt14 SOURCE_LANG=en ROW=6-6 DATA="" SAVE_DIR="" # empty: after the row a
 MODEL=realformer GPUS="" PROCESSES=1 MAX_TOKENS="" NODES=1 NODE_RANK=0
 MASTER_ADDR_GIVEN="" MASTER_PORT_GIVEN=29500
 PRECISION=auto DRY_RUN=false OWN_BATCH="" OWN_EPOCHS="" EXTRA=() GIVEN_FLAGS=" "
+OPTIONS_TO_KEEP="" # in words, where another training must not go on with others
 
 training_help() {
   help_text

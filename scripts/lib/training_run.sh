@@ -115,6 +115,7 @@ start_training() {
   local log="$SAVE_DIR/train.log"
   [[ "$NODE_RANK" == 0 ]] || log="$SAVE_DIR/train.node$NODE_RANK.log"
   check_nobody_trains_there
+  [[ -z "$OPTIONS_TO_KEEP" ]] || check_options "$SAVE_DIR" "$OPTIONS_TO_KEEP" write
   [[ "$GPUS" != 0 ]] || keep_freed_memory
   {
     date -u '+%Y-%m-%d %H:%M:%S | start'
