@@ -101,12 +101,18 @@ def test_each_seed_has_a_folder_of_its_own():
         (TRAIN, ["--seeds", " "], ["--seeds", "no numbers"]),
         (TRAIN, ["--row", "12-12"], ["--row", "'12-12'", "6-6"]),
         (PREPARE, ["--dict", __file__], ["--dict", "each language"]),
+        (PREPARE, ["--recipe", "en-de"], ["--recipe 'en-de'", "iwslt14-de-en"]),
         (PREPARE, ["--corpora", "/no/such"], ["--corpora", "/no/such"]),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(script, arguments, words):
     error = fails(script, *arguments)
     assert error.startswith(script.name) and all(word in error for word in words), error
+
+
+def test_help_is_silent_about_what_is_refused():
+    said = run(PREPARE, "-h").stdout
+    assert "--dict" not in said and "--recipe" not in said and "--bpe-codes FILE" in said
 
 
 @pytest.mark.slow
