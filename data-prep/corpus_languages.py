@@ -10,15 +10,26 @@ from realformer_runtime.text.sentence_pieces import library
 PROGRAM = os.environ.get("PROGRAM", "corpus_languages")
 
 
-def check_codes(source: str, target: str) -> None:
+def check_codes(source: str, target: str, source_name: str = "", target_name: str = "") -> None:
     """Refuse codes that are none, or two of one language.
 
+    Args:
+        source_name: of the file that the code is the ending of, where no option says it
+
     Raises:
-        UserError: naming the option and the code
+        UserError: naming the option or the file, and the code
     """
-    codes = language_code(source, "--source-lang"), language_code(target, "--target-lang")
+    origins, codes, missing = [], [], []
+    for flag, code, name in (
+        ("--source-lang", source, source_name),
+        ("--target-lang", target, target_name),
+    ):
+        codes.append(language_code(code, f"'{name}' without {flag}" if name else flag))
+        origins.append(f"{code} (the ending of '{name}')" if name else f"{flag} {code}")
+        missing += [flag] if name else []
     if codes[0] == codes[1]:
-        raise UserError(f"--source-lang {source} and --target-lang {target} are one language")
+        way_out = f": say {' and '.join(missing)}" if missing else ""
+        raise UserError(f"{' and '.join(origins)} are one language{way_out}")
 
 
 def check_moses_rules(name: str) -> None:
@@ -41,9 +52,11 @@ def main() -> None:
     parser = ArgumentParser(__doc__)
     parser.add_argument("--source-lang", required=True)
     parser.add_argument("--target-lang", required=True)
+    parser.add_argument("--source-name", default="", help="file whose name says the language")
+    parser.add_argument("--target-name", default="")
     parser.add_argument("--sentencepiece", action="store_true")
     args = parser.parse_args()
-    check_codes(args.source_lang, args.target_lang)
+    check_codes(args.source_lang, args.target_lang, args.source_name, args.target_name)
     if args.sentencepiece:
         library()
         return

@@ -17,8 +17,9 @@
 #
 # Ends with DIR/data-bin, and prints a command that trains with it. Both languages must have the same
 # number of lines. Of train and valid, pairs are left out that have an empty side, a side of more than
-# 250 subwords, or one 9 times as long as the other. A rerun goes on where it was stopped, and with
-# other text or options makes again what depends on them.
+# 250 subwords, a side with more than 9 times as many as the other, or a subword of more than 1,000
+# characters. A rerun goes on where it was stopped, and with other text, languages or options makes
+# again what depends on them.
 #
 # Examples
 #
@@ -30,7 +31,10 @@ source "$PROJECT/data-prep/lib/text_pipeline.sh"
 source "$PROJECT/data-prep/lib/stages.sh"
 
 MAX_TOKENS=250 RATIO=9 # Moses' clean-corpus-n.perl has this ratio by default
-OUT="" SOURCE_LANG="" TARGET_LANG="" MERGES="" VOCABULARY="" SENTENCEPIECE="" TEXTS=()
+OUT="" SOURCE_LANG="" TARGET_LANG="" MERGES="" VOCABULARY="" SENTENCEPIECE=""
+# By split. A name is that of a file that a language was read off, or empty.
+declare -A SOURCE_TEXTS=() TARGET_TEXTS=()
+SOURCE_NAME="" TARGET_NAME=""
 JOBS="$(cores)"
 
 # Notes two files of a split. Its name is also that of the flag.
@@ -39,7 +43,7 @@ take_texts() { # flag, number of arguments left with the flag, files...
   [[ "$2" -ge 3 && "${4-}" != --* ]] || die "$1 needs two files, source and target (-h for help)"
   need_file "$1" "$3"
   need_file "$1" "$4"
-  TEXTS+=("${1#--}" "$3" "$4")
+  SOURCE_TEXTS["${1#--}"]="$3" TARGET_TEXTS["${1#--}"]="$4"
 }
 
 while [[ $# -gt 0 ]]; do
@@ -58,50 +62,51 @@ while [[ $# -gt 0 ]]; do
 done
 
 # The ending of a file's name, which is to be the language that another file had.
-take_language() { # name of the variable, flag that says it otherwise, flag of the file, file
-  local name="${4%.gz}" ending
+take_language() { # variable, that of the file's name, flag that says it otherwise, flag, file
+  local name="${5%.gz}" ending
   ending="${name##*.}"
   [[ "${name##*/}" == *.?* ]] ||
-    die "$3 '$4': its name does not end in the code of a language, say $2"
+    die "$4 '$5': its name does not end in the code of a language, say $3"
   [[ -z "${!1}" || "${!1}" == "$ending" ]] ||
-    die "$3 '$4': is '$ending' by its name, where '${!1}' should be; $2 says what it is"
+    die "$4 '$5': is '$ending' by its name, where '${!1}' should be; $3 says what it is"
   printf -v "$1" '%s' "$ending"
+  printf -v "$2" '%s' "$5"
 }
 
 check_texts() {
-  local split number source="$SOURCE_LANG" target="$TARGET_LANG"
+  local split source="$SOURCE_LANG" target="$TARGET_LANG"
   for split in "${SPLITS[@]}"; do
-    [[ " ${TEXTS[*]-} " == *" $split "* ]] || die "--$split FILE FILE is needed (-h for help)"
+    [[ -n "${SOURCE_TEXTS[$split]-}" ]] || die "--$split FILE FILE is needed (-h for help)"
   done
-  for ((number = 0; number < ${#TEXTS[@]}; number += 3)); do
-    split="--${TEXTS[number]}"
+  for split in "${SPLITS[@]}"; do
     [[ -n "$source" ]] ||
-      take_language SOURCE_LANG --source-lang "$split" "${TEXTS[number + 1]}"
+      take_language SOURCE_LANG SOURCE_NAME --source-lang "--$split" "${SOURCE_TEXTS[$split]}"
     [[ -n "$target" ]] ||
-      take_language TARGET_LANG --target-lang "$split" "${TEXTS[number + 2]}"
+      take_language TARGET_LANG TARGET_NAME --target-lang "--$split" "${TARGET_TEXTS[$split]}"
   done
   PROGRAM="$(basename "$0")" python3 "$PROJECT/data-prep/corpus_languages.py" \
-    --source-lang "$SOURCE_LANG" --target-lang "$TARGET_LANG" ${SENTENCEPIECE:+--sentencepiece}
+    --source-lang "$SOURCE_LANG" ${SOURCE_NAME:+--source-name "$SOURCE_NAME"} \
+    --target-lang "$TARGET_LANG" ${TARGET_NAME:+--target-name "$TARGET_NAME"} \
+    ${SENTENCEPIECE:+--sentencepiece}
 }
 
 hash_of_texts() {
-  local number
-  for ((number = 0; number < ${#TEXTS[@]}; number += 3)); do
-    echo "${TEXTS[number]}"
-    file_hash "${TEXTS[number + 1]}"
-    file_hash "${TEXTS[number + 2]}"
-  done | LC_ALL=C sort | sha256sum | cut -c 1-64
+  local split
+  for split in "${SPLITS[@]}"; do
+    echo "$split $(file_hash "${SOURCE_TEXTS[$split]}") $(file_hash "${TARGET_TEXTS[$split]}")"
+  done | sha256sum | cut -c 1-64
 }
 
 copy_texts() {
-  local number
+  local split source target
   say "copying the text"
   mkdir -p "$OUT/raw"
-  for ((number = 0; number < ${#TEXTS[@]}; number += 3)); do
-    make_file "$OUT/raw/${TEXTS[number]}.$SOURCE_LANG" copy_text "${TEXTS[number + 1]}"
-    make_file "$OUT/raw/${TEXTS[number]}.$TARGET_LANG" copy_text "${TEXTS[number + 2]}"
+  for split in "${SPLITS[@]}"; do
+    source="$OUT/raw/$split.$SOURCE_LANG" target="$OUT/raw/$split.$TARGET_LANG"
+    make_file "$source" copy_text "${SOURCE_TEXTS[$split]}"
+    make_file "$target" copy_text "${TARGET_TEXTS[$split]}"
+    check_same_length "$source" "$target" "${SOURCE_TEXTS[$split]}" "${TARGET_TEXTS[$split]}"
   done
-  check_sides "$OUT/raw" "${SPLITS[@]}"
 }
 
 learn_pieces() {
@@ -156,6 +161,8 @@ print_training() {
     --lr-scheduler inverse_sqrt --warmup-updates 4000 --max-tokens 4096 --max-epoch 50 \
     --keep-last-epochs 10 --save-dir "$OUT/checkpoints"
   echo
+  [[ ! -e "$OUT/checkpoints" || "$OUT/checkpoints" -nt "$OUT/stamps/data-bin" ]] ||
+    say "warning: '$OUT/checkpoints' is older than the data: remove it, or say another --save-dir"
 }
 
 [[ -z "$SENTENCEPIECE" || -z "$MERGES" ]] || die "--bpe-merges has no use with --sentencepiece"
@@ -168,8 +175,8 @@ OUT="${OUT:-$PROJECT/data/corpus-${SOURCE_LANG}2$TARGET_LANG}"
 make_absolute OUT
 make_folder --out "$OUT"
 lock_folder --out "$OUT"
-run_stage raw raw "text $(hash_of_texts)" copy_texts
-need_disk "$(($(du -sm "$OUT/raw" | cut -f 1) * 4))" # README, "WMT'14"
+run_stage raw raw "$SOURCE_LANG and $TARGET_LANG, text $(hash_of_texts)" copy_texts
+need_disk_for_text
 if [[ -n "$SENTENCEPIECE" ]]; then make_pieces; else make_bpe; fi
 run_stage clean clean "1 to $MAX_TOKENS subwords, ratio $RATIO" clean_corpus
 run_stage data-bin data-bin "joined dictionary" binarize

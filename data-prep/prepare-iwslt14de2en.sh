@@ -19,7 +19,7 @@ source "$PROJECT/data-prep/lib/archive_pipeline.sh"
 
 # shellcheck disable=SC2034  # archive_pipeline.sh reads them
 RECIPE=iwslt14-de-en CORPUS_NAME=iwslt14-de2en SOURCE_LANG=de TARGET_LANG=en BPE_MERGES=10000
-MAX_TOKENS=175 RATIO=1.5 VALID_EVERY=23
+NOT_IN_HELP="dict|recipe" MAX_TOKENS=175 RATIO=1.5 VALID_EVERY=23
 DICTIONARIES=() WORDS=split
 # What public logs of fairseq's script say it makes, with 10,000 merges.
 PUBLISHED=(train 160239 valid 7283 test 6750)
@@ -84,4 +84,5 @@ run_stages() { # what the raw text depends on
 
 archive_options "$@"
 [[ -z "$DICT" ]] || die "--dict: each language has a dictionary of its own here"
+[[ "$RECIPE" == iwslt14-de-en ]] || die "--recipe '$RECIPE': only iwslt14-de-en is prepared here"
 prepare_from_archives

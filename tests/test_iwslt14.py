@@ -111,6 +111,7 @@ def test_each_seed_has_a_folder_of_its_own(seeds):
         (TRAIN, ["--seeds", "1 2", "--", "--seed=5"], ["--seed:", "not after --"]),
         (TRAIN, ["--row", "12-12"], ["--row", "'12-12'", "6-6"]),
         (PREPARE, ["--dict", __file__], ["--dict", "each language"]),
+        (PREPARE, ["--recipe", "en-de"], ["--recipe 'en-de'", "iwslt14-de-en"]),
         (PREPARE, ["--corpora", "/no/such"], ["--corpora", "/no/such"]),
     ],
 )
@@ -225,6 +226,11 @@ def test_a_training_that_ends_early_is_averaged_over_what_it_has(stand_ins, tmp_
     result = run(*line, env=environment)  # the training goes on
     assert "NOT THE RECIPE: the average of 2 epochs instead of 10" in result.stderr
     assert "--num-epoch-checkpoints 2 " in (folder / "average.pt").read_text()
+
+
+def test_help_is_silent_about_what_is_refused():
+    said = run(PREPARE, "-h").stdout
+    assert "--dict" not in said and "--recipe" not in said and "--bpe-codes FILE" in said
 
 
 @pytest.mark.slow

@@ -1,7 +1,9 @@
 """data-prep/prepare-corpus.sh: text of one's own in any two languages, until it trains."""
 
 import gzip
+import os
 import shlex
+import shutil
 
 import corpus_languages
 import pytest
@@ -14,6 +16,9 @@ from realformer_runtime.text.sentence_pieces import line_encoder
 from realformer_runtime.text.subword_files import PIECES
 
 SCRIPT = PROJECT / "data-prep/prepare-corpus.sh"
+LIBRARIES = """for name in scripts/lib/common data-prep/lib/{text_pipeline,stages}; do
+  source "$0/$name.sh"
+done"""
 SPLITS = ("train", "valid", "test")
 # What no training can use: a side that shows nothing, or is 9 times as long as the other.
 DROPPED = [("", "vide"), ("rien", "\u200b\u00ad"), ("short", "long " * 40)]
@@ -78,6 +83,60 @@ def test_texts_become_data_that_trains(prepared_pieces, raw_corpus):
     assert (args.data, args.source_lang, args.target_lang) == (str(out / "data-bin"), "en", "fr")
 
 
+def test_only_what_is_missing_or_changed_needs_disk(prepared_pieces, texts, tmp_path):
+    """On a full disk, what is done is done; other texts and languages stop before much is made."""
+    out = shutil.copytree(prepared_pieces[0], tmp_path / "en fr")
+    (out / "checkpoints").mkdir()
+    os.utime(out / "checkpoints", (0, 0))
+    (tmp_path / "df").write_text("#!/bin/sh\nprintf 'h\\nfs 10 7 0 70%% /\\n'\n")
+    (tmp_path / "df").chmod(0o755)
+    options = ["--out", out, "--sentencepiece", "--vocabulary", 300, "--jobs", 1]
+    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+
+    done = run(SCRIPT, *files(texts), *options, env=env)
+    assert shlex.split(done.stdout)[1:] == [
+        word.replace(str(prepared_pieces[0]), str(out)) for word in prepared_pieces[1][1:]
+    ]
+    assert done.stderr.count("done before") == 5
+    assert f"'{out}/checkpoints' is older than the data" in done.stderr
+
+    swapped = files(texts, ("b", "c.en c.fr"), ("c", "b.en b.fr"))
+    assert "there are 0 MB" in fails(SCRIPT, *swapped, *options, env=env)
+    assert lines(out / "raw/valid.en") == lines(prepared_pieces[0] / "raw/test.en")
+
+    in_britain = [*swapped, "--source-lang", "en_GB"]
+    assert "there are 0 MB" in fails(SCRIPT, *in_britain, *options, env=env)
+    assert sorted(path.name for path in (out / "raw").iterdir()) == sorted(
+        f"{split}.{lang}" for split in SPLITS for lang in ("en_GB", "fr")
+    )
+
+
+def with_libraries(command, folder, **options):
+    """Run a line of shell after data-prep/lib is sourced; OUT is the folder."""
+    env = {**os.environ, "OUT": str(folder), "SOURCE_LANG": "en", "TARGET_LANG": "fr"}
+    script = f"set -euo pipefail; {LIBRARIES}; {command}"
+    return run("bash", "-c", script, PROJECT, env=env, check=False, timeout=20, **options)
+
+
+def test_disk_is_needed_for_what_is_not_there_yet(tmp_path):
+    """Four times 2 MB of text, with what folders take; 5 MB are there."""
+    for name, size in (("raw", 2), ("tok", 5)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "train.en").write_bytes(os.urandom(size << 20))
+    command = "df() { printf 'h\nfs 10 7 7 70%% /\n'; }; need_disk_for_text"
+    assert with_libraries(command, tmp_path).returncode == 0
+    shutil.rmtree(tmp_path / "tok")
+    halted = with_libraries(command, tmp_path)
+    assert halted.returncode == 1 and "there are 7 MB" in halted.stderr
+
+
+def test_a_missing_dictionary_is_an_error(tmp_path):
+    (tmp_path / "train.en").write_text("a\n")
+    result = with_libraries('say_done "$OUT"; echo "went on"', tmp_path)
+    assert result.returncode == 1 and "dict.fr.txt" in result.stderr
+    assert "done" not in result.stderr and result.stdout == ""
+
+
 @pytest.mark.slow
 def test_it_trains_and_translates_and_is_made_again_with_bpe(prepared_pieces, texts, tmp_path):
     out, command = prepared_pieces
@@ -131,12 +190,37 @@ def test_languages_that_byte_pair_encoding_cannot_do(languages, words):
     assert ("'tr': Moses has no list of abbreviations" in said) == (words is None)
 
 
+def test_what_the_names_say_or_do_not_say(texts, tmp_path):
+    """A folder's name is no --valid; an ending that is no language is none that was asked for."""
+    folder = tmp_path / "my valid text"
+    folder.mkdir()
+    names = [folder / f"x.{lang}.txt" for lang in ("en", "fr")]
+    for name in names:
+        name.write_text("a\n")
+    given = ["--train", *names, "--test", *names]
+    assert "--valid FILE FILE is needed" in fails(SCRIPT, *given, "--out", tmp_path / "out")
+    error = fails(SCRIPT, *given, "--valid", *names, "--out", tmp_path / "out")
+    endings = [f"txt (the ending of '{name}')" for name in names]
+    assert " and ".join(endings) in error
+    assert error.endswith("are one language: say --source-lang and --target-lang")
+    error, _, _ = outcome(
+        corpus_languages,
+        "--source-lang",
+        "fr",
+        "--target-lang",
+        "fr_CA",
+        "--target-name",
+        "x.fr_CA",
+    )
+    assert "--source-lang fr and" in error and error.endswith(": say --target-lang")
+
+
 def test_unequal_sides_and_names_without_a_language_are_named(texts, tmp_path):
     (tmp_path / "c.txt").write_text("one\n")
     given = files(texts)
     given[-1] = tmp_path / "c.txt"
     error = fails(SCRIPT, *given, "--target-lang", "fr", "--out", tmp_path / "out")
-    assert "raw/test.en' has 20 lines, but" in error and "raw/test.fr' has 1" in error
+    assert f"'{texts}/c.en' has 20 lines, but '{tmp_path}/c.txt' has 1" in error
     given[-1] = (tmp_path / "c.txt").rename(tmp_path / "text")
     error = fails(SCRIPT, *given, "--out", tmp_path / "out")
     assert "text': its name does not end in the code of a language, say --target-lang" in error

@@ -66,12 +66,28 @@ def test_the_vocabulary_is_what_was_asked_for_or_less(raw_corpus):
         assert outcome(sentence_pieces, *command, text=text)[1] == learnt
 
 
-@pytest.mark.parametrize("lang, all_characters", [("en", True), ("ja", False), ("ko", False)])
+@pytest.mark.parametrize(
+    "lang, all_characters", [("en", True), ("th", True), ("ja", False), ("ko", False)]
+)
 def test_rare_characters_are_pieces_but_of_scripts_with_thousands(lang, all_characters):
     lines = iter(["which words are these here"] * 1000 + ["\u4e00"])
     learnt = sentence_pieces.learn(lines, 40, [lang])
     processor = sentencepiece.SentencePieceProcessor(model_proto=learnt)
     assert (not processor.is_unknown(processor.piece_to_id("\u4e00"))) == all_characters
+
+
+def test_lines_that_are_too_long_to_learn_from_are_counted():
+    """In bytes, of which ``é`` has two."""
+    longest, too_long = "é" * 2096, "é" * 2096 + "z"
+    text = "which words are these here\n" * 100 + f"{longest}\n{too_long}\n{too_long}\n"
+    command = ["learn", "--vocabulary", 20, "--lang", "en"]
+    error, learnt, said = outcome(sentence_pieces, *command, text=text.encode())
+    processor = sentencepiece.SentencePieceProcessor(model_proto=learnt)
+    unknown = [processor.is_unknown(processor.piece_to_id(char)) for char in "éz"]
+    assert error is None and unknown == [False, True]
+    assert "not learnt from 2 lines of over 4192 bytes" in said
+    error, _, _ = outcome(sentence_pieces, *command, text=f"{too_long}\n".encode())
+    assert "no text to learn from but lines of over 4192 bytes: 1" in error
 
 
 @pytest.mark.parametrize(

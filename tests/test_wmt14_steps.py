@@ -110,7 +110,7 @@ def test_what_others_were_left_with_is_compared(tmp_path, capfd, merges, warned)
     options = ["--recipe", tmp_path / "recipe.json", "--merges", merges, "--lines", 2]
     run_step("clean", *options, "--out", tmp_path / "train", tmp_path / "x")
     said = capfd.readouterr().err
-    assert "train: 2 of 2 pairs kept" in said
+    assert "train: 2 of 2 pairs kept\n" in said
     assert ("others were left with 3 pairs" in said) == warned
 
 
@@ -142,6 +142,42 @@ def test_real_recipes_are_complete(name):
     for archive in recipe.archives.values():
         assert archive.md5 or (len(archive.sha256) == 64 and archive.bytes > 10**7)
         assert all(url.endswith(archive.name) for url in archive.urls)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda recipe: recipe["training"][0].update(form="talks"),
+        lambda recipe: recipe["test"].update(form="lines"),
+        lambda recipe: recipe.update(valid_of_cleaned=True),
+    ],
+)
+def test_raw_text_depends_on_how_a_recipe_reads(tmp_path, change):
+    """What a recipe without these fields is known by is the same as in version 0.1.0."""
+    recipe = json.loads((RECIPES / "en-de.json").read_text())
+    before = load_recipe(RECIPES / "en-de.json").what_is_read()
+    members = [[c["name"], c["archive"], c["members"]] for c in recipe["training"]]
+    members.append(["test", recipe["test"]["archive"], recipe["test"]["members"]])
+    assert json.loads(before) == [recipe["languages"], recipe["valid_every"], members]
+    change(recipe)
+    (tmp_path / "recipe.json").write_text(json.dumps(recipe))
+    assert load_recipe(tmp_path / "recipe.json").what_is_read() != before
+
+
+def test_a_test_set_of_any_name_is_the_test_set(tmp_path):
+    def change(recipe):
+        recipe["test"]["name"] = "newstest"
+
+    path = build("en-de", tmp_path, {"europarl-v7": 20}, change)[0]
+    extraction.extract_all(load_recipe(path), tmp_path, tmp_path)
+    for lang in ("en", "de"):
+        text = (tmp_path / f"test.{lang}").read_bytes()
+        assert text == (tmp_path / f"newstest.{lang}").read_bytes() and text.count(b"\n") == 12
+    content = json.loads(path.read_text())
+    content["test"] = [content["test"], {**content["test"], "name": "test"}]
+    path.write_text(json.dumps(content))
+    with pytest.raises(UserError, match="'test' is the name of all test sets together"):
+        load_recipe(path)
 
 
 @pytest.mark.parametrize("pair, corpus", [("en-de", "europarl-v7"), ("en-fr", "giga-fren")])

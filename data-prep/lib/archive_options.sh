@@ -1,14 +1,15 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034  # archive_pipeline.sh reads what is set here
 # The options of what is prepared from archives. To be sourced by archive_pipeline.sh. The script sets
-# SOURCE_LANG, TARGET_LANG and the default of BPE_MERGES, and may set CORPUS_NAME.
+# SOURCE_LANG, TARGET_LANG and the default of BPE_MERGES, and may set CORPUS_NAME and
+# NOT_IN_HELP, names of options that it refuses, as "dict|recipe".
 
 CORPUS_NAME="" CORPORA="" MIRROR="" CODES="" DICT="" MERGES_GIVEN=""
 TRIES=8 RETRY_PAUSE=5 FETCH_ONLY=""
 
 archive_help() {
   help_text
-  cat <<HELP
+  grep -Ev "^  --(${NOT_IN_HELP:-none}) " <<HELP
 
 Options
 

@@ -92,3 +92,17 @@ run_stage() { # name, output in $OUT, options in words, command...
   "$@"
   write_stamp "$name" complete "$output" "$options"
 }
+
+# Whether data-bin is done, and no older than the text.
+data_is_there() {
+  stage_is_intact data-bin data-bin && [[ ! "$OUT/stamps/raw" -nt "$OUT/stamps/data-bin" ]]
+}
+
+# Looks at the disk that text and binary data of $OUT/raw still take: data-prep/README.md, "WMT'14".
+need_disk_for_text() {
+  local raw there
+  ! data_is_there || return 0
+  raw="$(du -sm "$OUT/raw" | cut -f 1)"
+  there="$({ du -smc "$OUT"/{tok,bpe,clean,data-bin} 2>/dev/null || true; } | tail -n 1 | cut -f 1)"
+  need_disk $((raw * 4 > there ? raw * 4 - there : 0))
+}

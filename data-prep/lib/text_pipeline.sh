@@ -44,12 +44,13 @@ count_lines() { # file
   wc -l <"$1" | tr -d ' '
 }
 
-check_same_length() { # file, file
-  local first second
+check_same_length() { # file, file, [what the user calls them]
+  local first second names=("${3:-$1}" "${4:-$2}")
   first="$(count_lines "$1")"
   second="$(count_lines "$2")"
-  [[ "$first" == "$second" ]] || die "'$1' has $first lines, but '$2' has $second"
-  [[ "$first" -gt 0 ]] || die "'$1' is empty"
+  [[ "$first" == "$second" ]] ||
+    die "'${names[0]}' has $first lines, but '${names[1]}' has $second"
+  [[ "$first" -gt 0 ]] || die "'${names[0]}' is empty"
 }
 
 check_sides() { # folder, names without the language...
@@ -135,8 +136,10 @@ make_raw() { # options in words, command...
 }
 
 say_done() { # folder of encoded text
-  say "done: '$OUT/data-bin' ($(count_lines "$1/train.$SOURCE_LANG") training pairs," \
-    "dictionary of $(count_lines "$OUT/data-bin/dict.$TARGET_LANG.txt") types)"
+  local pairs types
+  pairs="$(count_lines "$1/train.$SOURCE_LANG")"
+  types="$(count_lines "$OUT/data-bin/dict.$TARGET_LANG.txt")"
+  say "done: '$OUT/data-bin' ($pairs training pairs, dictionary of $types types)"
 }
 
 # Everything after the raw text.

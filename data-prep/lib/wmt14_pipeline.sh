@@ -18,14 +18,6 @@ join_valid() { # language
   (cd "$OUT/raw" && cat "${files[@]/%/.$1}")
 }
 
-# The disk that text and binary data of this raw text take: README, "WMT'14".
-need_disk_for_text() {
-  local raw there
-  raw="$(du -sm "$OUT/raw" | cut -f 1)"
-  there="$({ du -smc "$OUT"/{tok,bpe,clean,data-bin} 2>/dev/null || true; } | tail -n 1 | cut -f 1)"
-  need_disk $((raw * 4 > there ? raw * 4 - there : 0))
-}
-
 tokenize_as_moses() { # name, language
   local options=(--moses --normalize-punctuation --remove-non-printing)
   case "$1" in
@@ -122,7 +114,7 @@ run_stages() { # what the raw text depends on
     codes=(code "--bpe-codes $(file_hash "$CODES")" copy_codes) CLEAN_LIKE=()
   fi
   run_stage raw raw "recipe and archives $(hash_text "$1")" unpack_wmt14
-  stage_is_intact data-bin data-bin || need_disk_for_text
+  need_disk_for_text
   run_stage tok tok "$(tool_versions sacremoses subword-nmt)" tokenize_wmt14
   run_stage code "${codes[@]}"
   run_stage bpe bpe "joint" encode_wmt14

@@ -1,4 +1,4 @@
-"""Command line of the WMT'14 preparation's own steps: ``python -m public_corpora STEP -h``."""
+"""Steps that the preparations of corpora share: ``python -m public_corpora STEP -h``."""
 
 from __future__ import annotations
 
@@ -83,7 +83,8 @@ def _clean(args, languages: tuple[str, str], cleaner: cleaning.PairCleaner) -> i
     cleaning.clean_files(args.parts, languages, args.out, args.lines, cleaner)
     kept = cleaner.pairs - sum(cleaner.dropped.values())
     reasons = ", ".join(f"{reason} {count:,}" for reason, count in cleaner.dropped.most_common())
-    print(f"{args.out.name}: {kept:,} of {cleaner.pairs:,} pairs kept ({reasons})", file=sys.stderr)
+    said = f"{args.out.name}: {kept:,} of {cleaner.pairs:,} pairs kept"
+    print(f"{said} ({reasons})" if reasons else said, file=sys.stderr)
     return kept
 
 

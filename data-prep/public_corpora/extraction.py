@@ -39,7 +39,7 @@ HeldOut = Callable[[int], bool]
 def extract_all(recipe: Recipe, folder: Path, out: Path) -> None:
     """Write ``train.NAME.LANG``, ``valid.NAME.LANG`` and ``test.LANG`` into ``out``.
 
-    Several test sets are also there by themselves, as ``NAME.LANG``.
+    Test sets with names of their own are also there by themselves, as ``NAME.LANG``.
 
     A corpus that is complete there is kept: its number of lines is in ``NAME.lines``.
 
@@ -57,7 +57,7 @@ def extract_all(recipe: Recipe, folder: Path, out: Path) -> None:
         before += _extract(corpus, folder / corpus.archive, out, files, held_out)
     for test in recipe.tests:
         _extract(test, folder / test.archive, out, [test.name], never)
-    if len(recipe.tests) > 1:
+    if [test.name for test in recipe.tests] != ["test"]:
         _join_tests(recipe, out)
 
 

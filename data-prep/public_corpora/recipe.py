@@ -1,4 +1,4 @@
-"""What a WMT'14 pair is made of: archives, the members that are read, and what is known of them."""
+"""What WMT'14 and IWSLT'14 are made of: archives, the members read, and what is known of them."""
 
 from __future__ import annotations
 
@@ -69,7 +69,13 @@ class Recipe:
     def what_is_read(self) -> str:
         """All that the raw text depends on, besides the archives themselves, on one line."""
         members = [[corpus.name, corpus.archive, corpus.members] for corpus in self.corpora()]
-        return json.dumps([self.languages, self.valid_every, members])
+        read = [self.languages, self.valid_every, members]
+        forms = [corpus.form for corpus in self.corpora()]
+        # Nothing more for WMT'14, so that what version 0.1.0 has unpacked stays good.
+        usual = ["lines"] * len(self.training) + ["segments"] * len(self.tests)
+        if self.valid_of_cleaned or forms != usual:
+            read += [forms, self.valid_of_cleaned]
+        return json.dumps(read)
 
 
 def load_recipe(path: Path) -> Recipe:
@@ -108,6 +114,8 @@ def _check(recipe: Recipe, path: Path) -> None:
             raise UserError(f"{path}: {corpus.name}: no archive {corpus.archive!r} is listed")
         if set(corpus.members) != set(recipe.languages):
             raise UserError(f"{path}: {corpus.name}: members must be of {recipe.languages}")
+    if len(recipe.tests) > 1 and "test" in (test.name for test in recipe.tests):
+        raise UserError(f"{path}: 'test' is the name of all test sets together, not of one of them")
 
 
 def _check_types(recipe: Recipe, path: Path) -> None:

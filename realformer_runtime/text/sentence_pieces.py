@@ -14,7 +14,7 @@ import sys
 from typing import Callable, Iterator, List, Sequence
 
 from ..command_line import ArgumentParser, UserError, run_main, whole_number_above_0
-from .languages import WITHOUT_SPACES, language_code
+from .languages import CHINESE, language_code
 from .overlong_sentences import WORD_START
 from .parallel_lines import convert_stream, number_of_processes
 from .tokenization import UNSEEN, single_spaces
@@ -24,6 +24,8 @@ PROGRAM = "sentence_pieces"
 # Characters that make up this share of the text are pieces. The library's documentation recommends
 # 0.9995 for thousands of characters, as of Chinese, and 1 for alphabets.
 COVERAGE, COVERAGE_OF_MANY_CHARACTERS = 1.0, 0.9995
+MANY_CHARACTERS = CHINESE | {"ja", "ko"}
+LONGEST_LINE = 4192  # bytes; the library's default, which skips longer lines without a word
 PIECES_TRIED, OTHER_PIECES = 1000, 1 / 3  # of a dictionary; the share of them that is suspicious
 
 
@@ -81,8 +83,22 @@ def pieces_of_another_model(model: str, symbols: Sequence[str], flag: str) -> st
     return f"of another model? {others} of {len(tried)} words of the dictionary are no pieces of it"
 
 
+class LearnableLines:
+    """Lines that pieces are learnt from, and the number of those that are too long for it."""
+
+    def __init__(self, lines: Iterator[str]) -> None:
+        self.lines, self.too_long = lines, 0
+
+    def __iter__(self) -> Iterator[str]:
+        for line in map(visible, self.lines):
+            if len(line.encode()) > LONGEST_LINE:
+                self.too_long += 1
+            else:
+                yield line
+
+
 def learn(lines: Iterator[str], vocabulary: int, languages: List[str]) -> bytes:
-    """Learn a model; a text that has too few different words gives fewer pieces, which is said.
+    """Learn a model; fewer pieces than asked for, and lines that are not learnt from, are said.
 
     Args:
         vocabulary: number of pieces
@@ -92,11 +108,12 @@ def learn(lines: Iterator[str], vocabulary: int, languages: List[str]) -> bytes:
         UserError: with the library's reason
     """
     sentencepiece = library()
-    many = any(lang in WITHOUT_SPACES or lang == "ko" for lang in languages)
-    model = io.BytesIO()
+    many = not MANY_CHARACTERS.isdisjoint(languages)
+    learnable, model = LearnableLines(lines), io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=map(visible, lines),
+            sentence_iterator=iter(learnable),
+            max_sentence_length=LONGEST_LINE,
             model_writer=model,
             vocab_size=vocabulary,
             hard_vocab_limit=False,
@@ -105,12 +122,27 @@ def learn(lines: Iterator[str], vocabulary: int, languages: List[str]) -> bytes:
             minloglevel=2,
         )
     except RuntimeError as error:
-        reason = str(error).rpartition("] ")[2].strip() or "no text to learn from"
-        raise UserError(f"--vocabulary {vocabulary}: {reason}") from None
-    size = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue()).vocab_size()
+        raise UserError(f"--vocabulary {vocabulary}: {_reason(error, learnable)}") from None
+    _say_what_is_missing(model, vocabulary, learnable)
+    return model.getvalue()
+
+
+def _reason(error: RuntimeError, learnable: LearnableLines) -> str:
+    """The library's reason; it has none where no line is left."""
+    said = str(error).rpartition("] ")[2].strip()
+    but = f" but lines of over {LONGEST_LINE} bytes: {learnable.too_long}"
+    return said or "no text to learn from" + (but if learnable.too_long else "")
+
+
+def _say_what_is_missing(model: io.BytesIO, vocabulary: int, learnable: LearnableLines) -> None:
+    if learnable.too_long:
+        print(
+            f"{PROGRAM}: not learnt from {learnable.too_long} lines of over {LONGEST_LINE} bytes",
+            file=sys.stderr,
+        )
+    size = library().SentencePieceProcessor(model_proto=model.getvalue()).vocab_size()
     if size < vocabulary:
         print(f"{PROGRAM}: {size} pieces, not {vocabulary}: the text has no more", file=sys.stderr)
-    return model.getvalue()
 
 
 def parse_args():
