@@ -7,7 +7,7 @@
 #
 # Environment variables
 #
-#   PYTEST_PROCESSES   how many at a time (default: one more than cores, since some tests wait)
+#   PYTEST_PROCESSES   how many at a time (default: the number of cores)
 #   VENV               another environment than .venv in the project
 #
 # Example: only the tests of the model, stop at the first failure
@@ -26,4 +26,4 @@ python3 -c 'import hypothesis, pytest, xdist' 2>/dev/null ||
     "python3 -m pip install -e '${PROJECT}[test]'"
 cd "$PROJECT"
 # Files stay together: their tests share what takes long to make.
-exec python3 -m pytest --numprocesses "${PYTEST_PROCESSES:-$(($(cores) + 1))}" --dist loadfile "$@"
+exec python3 -m pytest --numprocesses "${PYTEST_PROCESSES:-$(cores)}" --dist loadfile "$@"
