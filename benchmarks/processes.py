@@ -30,6 +30,24 @@ def last_line(written: str) -> str:
     return (written.strip().splitlines() or ["it was ended from outside, maybe for memory"])[-1]
 
 
+def called(*command: str, **environment: str) -> str:
+    """What a command prints.
+
+    Raises:
+        UserError: it fails
+    """
+    found = subprocess.run(
+        command,
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    if found.returncode:
+        raise UserError(f"{command[0]}: {last_line(found.stdout)}")
+    return found.stdout
+
+
 def run_measured(command: Sequence[str]) -> Tuple[Dict[str, float], str]:
     """Run a command in the project's folder.
 

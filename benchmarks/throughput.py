@@ -12,13 +12,12 @@ import functools
 import os
 import random
 import statistics
-import subprocess
 import tempfile
 from pathlib import Path
 from typing import Dict, List, Sequence
 
 from benchmarks.options import PROJECT, SHAPES, Shape, listed, new_parser
-from benchmarks.processes import last_line
+from benchmarks.processes import called
 from benchmarks.rounds import in_turns
 from benchmarks.tables import add_case, new_report
 from realformer_checkpoints.training_log import read_curves
@@ -60,24 +59,6 @@ def make_data(shape: Shape, args, folder: Path) -> None:
     command = ["fairseq-preprocess", "--source-lang", "source", "--target-lang", "target"]
     command += ["--trainpref", str(folder / "train"), "--destdir", str(folder / "data-bin")]
     called(*command, "--srcdict", str(folder / "words"), "--joined-dictionary")
-
-
-def called(*command: str, **environment: str) -> str:
-    """What a command prints.
-
-    Raises:
-        UserError: it fails
-    """
-    found = subprocess.run(
-        command,
-        env={**os.environ, **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    if found.returncode:
-        raise UserError(f"{command[0]}: {last_line(found.stdout)}")
-    return found.stdout
 
 
 def training(shape: Shape, dropout: Sequence[float], args, folder: Path) -> List[str]:

@@ -8,24 +8,20 @@ memory without mapped files, and the sacreBLEU of what comes out.
 """
 
 import functools
-import subprocess
 import tempfile
 from pathlib import Path
 from typing import Dict, List
 
 from benchmarks.options import PROJECT, listed, new_parser
-from benchmarks.processes import last_line, run_measured
+from benchmarks.processes import called, run_measured
 from benchmarks.rounds import in_turns
 from benchmarks.tables import Report, add_case, new_report
 from realformer_runtime.command_line import UserError, run_main
+from realformer_runtime.scores.hypothesis_files import read_lines
 from realformer_runtime.scores.measures import sacrebleu_measure
 
 BASELINE = "--checkpoint"
 CONTENDERS = (BASELINE, "--checkpoint --int8", "--onnx", "--onnx --int8")
-
-
-def lines(path: Path) -> List[str]:
-    return path.read_text("utf-8").split("\n")[:-1]
 
 
 def commands(args, folder: Path) -> Dict[str, List[str]]:
@@ -34,9 +30,7 @@ def commands(args, folder: Path) -> Dict[str, List[str]]:
     exported = str(folder / "onnx")
     if any("--onnx" in name for name in args.contenders):
         export = [f"{PROJECT}/scripts/export_onnx.sh", *files, "--output", exported, "--int8"]
-        found = subprocess.run(export, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        if found.returncode:
-            raise UserError(last_line(found.stderr))
+        called(*export)
     made = {}
     for number, name in enumerate(args.contenders):
         source, *int8 = name.split()
@@ -51,12 +45,12 @@ def commands(args, folder: Path) -> Dict[str, List[str]]:
 def compare(report: Report, args, folder: Path) -> None:
     runs = commands(args, folder)
     measured = {name: functools.partial(seconds, command) for name, command in runs.items()}
-    number = len(lines(args.input))
+    number, reference = len(read_lines(str(args.input))), read_lines(str(args.reference))
     add_case(report, f"{number:,} lines", in_turns(measured, args.rounds))
-    measure, first = sacrebleu_measure(args.lang), lines(folder / "0")
+    measure, first = sacrebleu_measure(args.lang), read_lines(str(folder / "0"))
     for place, name in enumerate(runs):
-        found = lines(folder / f"{place}")
-        score = measure.score(found, [lines(args.reference)])["score"]
+        found = read_lines(str(folder / f"{place}"))
+        score = measure.score(found, [reference])["score"]
         equal = sum(map(str.__eq__, first, found))
         report["checks"][name] = f"{score:.2f} sacreBLEU, {equal:,} lines as with {BASELINE}"
 

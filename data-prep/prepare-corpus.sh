@@ -135,19 +135,10 @@ make_bpe() {
 }
 
 clean_corpus() {
-  local lang
   mkdir -p "$OUT/clean"
   drop_pairs bpe clean train "$MAX_TOKENS" "$RATIO"
   drop_pairs bpe clean valid "$MAX_TOKENS" "$RATIO"
-  for lang in "$SOURCE_LANG" "$TARGET_LANG"; do
-    make_file "$OUT/clean/test.$lang" cat "$OUT/bpe/test.$lang"
-  done
-  check_sides "$OUT/clean" "${SPLITS[@]}"
-}
-
-binarize() {
-  rm -rf "$OUT/data-bin"
-  binarize_corpus "$OUT/clean"
+  keep_test_set bpe clean
 }
 
 # The field's recipe for IWSLT'14 German-English, a corpus of about that size.
@@ -179,6 +170,6 @@ run_stage raw raw "$SOURCE_LANG and $TARGET_LANG, text $(hash_of_texts)" copy_te
 need_disk_for_text
 if [[ -n "$SENTENCEPIECE" ]]; then make_pieces; else make_bpe; fi
 run_stage clean clean "1 to $MAX_TOKENS subwords, ratio $RATIO" clean_corpus
-run_stage data-bin data-bin "joined dictionary" binarize
+run_stage data-bin data-bin "joined dictionary" binarize_anew "$OUT/clean"
 say_done "$OUT/clean"
 print_training

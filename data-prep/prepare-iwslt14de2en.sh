@@ -44,9 +44,8 @@ split_iwslt14() {
   for lang in "$SOURCE_LANG" "$TARGET_LANG"; do
     make_file "$OUT/split/train.$lang" awk "NR % $VALID_EVERY" "$OUT/clean/train.ted.$lang"
     make_file "$OUT/split/valid.$lang" awk "NR % $VALID_EVERY == 0" "$OUT/clean/train.ted.$lang"
-    make_file "$OUT/split/test.$lang" cat "$OUT/tok/test.$lang"
   done
-  check_sides "$OUT/split" "${SPLITS[@]}"
+  keep_test_set tok split
   for ((number = 0; number < ${#PUBLISHED[@]}; number += 2)); do
     lines="$(count_lines "$OUT/split/${PUBLISHED[number]}.$TARGET_LANG")"
     [[ "$lines" == "${PUBLISHED[number + 1]}" ]] ||
@@ -62,11 +61,6 @@ make_iwslt14_codes() {
   fi
 }
 
-binarize_iwslt14() {
-  rm -rf "$OUT/data-bin"
-  binarize_corpus "$OUT/bpe"
-}
-
 run_stages() { # what the raw text depends on
   NAMES=(train.ted test)
   run_stage raw raw "recipe and archives $(hash_text "$1")" unpack_iwslt14
@@ -78,7 +72,8 @@ run_stages() { # what the raw text depends on
   run_stage code code "${CODES:+--bpe-codes }$(file_hash "$CODES") --bpe-merges $BPE_MERGES" \
     make_iwslt14_codes
   run_stage bpe bpe joint make_stage split bpe encode_file
-  run_stage data-bin data-bin "a dictionary for each language" binarize_iwslt14
+  run_stage data-bin data-bin "a dictionary for each language" \
+    binarize_anew "$OUT/bpe"
   say_done "$OUT/bpe"
 }
 

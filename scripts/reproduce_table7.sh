@@ -124,7 +124,7 @@ check_choices() {
   [[ "$CORPUS $ROW" != "debian de-"* ]] || die "--corpus debian is English-French: not --row $ROW"
 }
 
-# Sets LANGUAGE, the commands PREPARE, TRAIN, AVERAGE_THEM, GENERATE, SCORE, DESCRIBE, and what is
+# Sets LANGUAGE, the commands PREPARE, TRAIN, AVERAGE_THEM, GENERATE, DESCRIBE, and what is
 # left open of CORPUS_DIR and OUT.
 choose_commands() {
   LANGUAGE="${ROW%%-*}"
@@ -153,8 +153,6 @@ choose_commands() {
     --required-batch-size-multiple 1 --tokenizer realformer_moses --bpe subword_nmt
     --bpe-codes "$CORPUS_DIR/code")
   [[ "$SCALE" == paper ]] || GENERATE+=(--cpu)
-  SCORE=("$PROJECT/scripts/score_bleu.sh" --hyp "$OUT/generate.log"
-    --ref "$CORPUS_DIR/raw/test.$LANGUAGE" --lang "$LANGUAGE" --json "$OUT/scores.json")
   DESCRIBE=("$PROJECT/scripts/model_card.sh" --checkpoint "$OUT/average.pt"
     --data "$CORPUS_DIR/data-bin" --scores "$OUT/scores.json" --output "$OUT/MODEL_CARD.md")
 }
@@ -200,6 +198,11 @@ translate() {
   mv "$OUT/generate.log.tmp" "$OUT/generate.log"
 }
 
+score() { # what, file of the figures, translations...
+  run_step "$1" "$PROJECT/scripts/score_bleu.sh" --hyp "${@:3}" \
+    --ref "$CORPUS_DIR/raw/test.$LANGUAGE" --lang "$LANGUAGE" --json "$2"
+}
+
 say_plan() {
   say "$ROW, $MODEL: $EFFECTIVE_BATCH tokens an update, in the paper $RECIPE_GPUS GPUs x" \
     "$RECIPE_MAX_TOKENS tokens x $RECIPE_UPDATE_FREQ; $EPOCHS epochs, mean of the last $AVERAGE," \
@@ -230,12 +233,10 @@ elif [[ ! -e "$OUT/generate.log" ]]; then
   say "translating"
   translate
 fi
-run_step "scores" "${SCORE[@]}"
+score "scores" "$OUT/scores.json" "$OUT/generate.log"
 for baseline in ${BASELINES[@]+"${BASELINES[@]}"}; do
-  run_step "paired bootstrap against $baseline" "${SCORE[@]:0:1}" \
-    --hyp "$baseline/generate.log" "$OUT/generate.log" \
-    --ref "$CORPUS_DIR/raw/test.$LANGUAGE" --lang "$LANGUAGE" \
-    --json "$OUT/$(comparison_with "$baseline")"
+  score "paired bootstrap against $baseline" "$OUT/$(comparison_with "$baseline")" \
+    "$baseline/generate.log" "$OUT/generate.log"
 done
 # A training on several machines may have left its log elsewhere.
 if "$DRY_RUN" || [[ -f "$OUT/checkpoints/train.log" ]]; then

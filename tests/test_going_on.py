@@ -7,7 +7,7 @@ import pytest
 import torch
 from commands import error_of
 from conftest import TRAINING
-from fairseq_mains import COMMON, generate_each, train
+from fairseq_mains import COMMON, generate_each, log_of_training, train
 from training_results import assert_same_training, losses
 
 from realformer_checkpoints import averaging
@@ -18,17 +18,14 @@ ALL_RESETS = tuple("--" + name.replace("_", "-") for name in RESETS)
 
 
 @pytest.fixture
-def fine_tune(prepared, trained, tmp_path, caplog):
+def fine_tune(prepared, trained, tmp_path):
     """Start from a checkpoint of 20 updates, or go on; the log."""
 
     def fine_tune(updates, *options, folder=tmp_path / "tuned", base=trained / LAST):
-        caplog.clear()
-        line = [prepared / "data-bin", *COMMON, *TRAINING, "--disable-validation"]
-        line += ["--restore-file", base, "--save-dir", folder, "--save-interval-updates", 2]
-        output = train(*line, "--no-epoch-checkpoints", "--max-update", updates, *options)
-        return caplog.text + output
+        line = ["--restore-file", base, "--save-interval-updates", 2, "--no-epoch-checkpoints"]
+        line += ["--max-update", updates, *options]
+        return log_of_training(prepared / "data-bin", folder, *line)
 
-    caplog.set_level("INFO")
     return fine_tune
 
 

@@ -105,6 +105,21 @@ drop_pairs() { # stage before, stage, name, most tokens, ratio
     --lines "$(count_lines "$OUT/$1/$3.$SOURCE_LANG")" --out "$OUT/$2/$3" "$OUT/$1/$3"
 }
 
+# The test set stays as it is.
+keep_test_set() { # stage before, stage
+  local lang
+  for lang in "$SOURCE_LANG" "$TARGET_LANG"; do
+    make_file "$OUT/$2/test.$lang" cat "$OUT/$1/test.$lang"
+  done
+  check_sides "$OUT/$2" "${SPLITS[@]}"
+}
+
+# All or nothing: what is there is not of this stage's making, or some of it is missing.
+binarize_anew() { # as of binarize_corpus
+  rm -rf "$OUT/data-bin"
+  binarize_corpus "$@"
+}
+
 binarize_corpus() { # folder of encoded text, further options of fairseq-preprocess...
   # The name is this run's own: a child of a killed run may still be writing into its folder.
   local text="$1" making="$OUT/data-bin.$$.tmp"

@@ -72,16 +72,12 @@ clean_split() { # split, names of its parts...
 }
 
 clean_wmt14() {
-  local lang
   say "dropping pairs that are too long or too unequal, from train and valid"
   mkdir -p "$OUT/clean"
   rm -f "$OUT"/clean/{,.}*.tmp
   clean_split train "${TRAIN_PARTS[@]}"
   clean_split valid valid
-  for lang in "$SOURCE_LANG" "$TARGET_LANG"; do
-    make_file "$OUT/clean/test.$lang" cat "$OUT/bpe/test.$lang"
-  done
-  check_sides "$OUT/clean" "${SPLITS[@]}"
+  keep_test_set bpe clean
 }
 
 # fairseq says nothing while it works; its files hold two bytes a token and line.

@@ -12,8 +12,6 @@ from realformer_runtime.command_line import (
     ArgumentParser,
     run_main,
 )
-from realformer_runtime.text.bpe_encoding import codes_of_another_model
-from realformer_runtime.text.sentence_pieces import pieces_of_another_model
 from realformer_runtime.text.text_processing import TextProcessing, with_codes, with_pieces
 from realformer_runtime.translation_command import (
     PROGRAM,
@@ -61,14 +59,11 @@ def text_processing(args) -> TextProcessing:
 
 def say_what_does_not_fit(args, text: TextProcessing, symbols: Sequence[str]) -> None:
     """Remark on subwords that the source dictionary seems not to be of."""
-    if args.sentencepiece_model:
-        option = "--sentencepiece-model"
-        remark = pieces_of_another_model(args.sentencepiece_model, symbols, option)
-    else:
-        option, remark = "--bpe-codes", codes_of_another_model(text.encode, symbols)
+    remark = text.remark_on(symbols)
     if remark:
-        path = args.sentencepiece_model or args.bpe_codes
-        print(f"{PROGRAM}: {option} {path}: {remark}", file=sys.stderr)
+        pieces = args.sentencepiece_model
+        file = f"--sentencepiece-model {pieces}" if pieces else f"--bpe-codes {args.bpe_codes}"
+        print(f"{PROGRAM}: {file}: {remark}", file=sys.stderr)
 
 
 def options_in_words(args) -> str:

@@ -94,12 +94,15 @@ class SignalWatch:
             signal.signal(each, handler)
 
 
+def all_updates_are_made(trainer: Trainer) -> bool:
+    """Whether ``--max-update`` is reached."""
+    return trainer.get_num_updates() >= (trainer.cfg.optimization.max_update or math.inf)
+
+
 def training_is_over(trainer: Trainer) -> bool:
     """Whether this was the last update, after which fairseq saves and ends by itself."""
-    limits, iterator = trainer.cfg.optimization, trainer._train_iterator
-    return trainer.get_num_updates() >= (limits.max_update or math.inf) or (
-        iterator.next_epoch_idx > (limits.max_epoch or math.inf)
-    )
+    last_epoch = trainer.cfg.optimization.max_epoch or math.inf
+    return all_updates_are_made(trainer) or trainer._train_iterator.next_epoch_idx > last_epoch
 
 
 def save_and_exit(trainer: Trainer, number: int) -> None:

@@ -29,7 +29,13 @@ from .resuming import (
     iterator_with_batches_of_first_epoch,
     leave_out_incomplete_group,
 )
-from .stop_signals import SIGNALS, SignalWatch, save_and_exit, training_is_over
+from .stop_signals import (
+    SIGNALS,
+    SignalWatch,
+    all_updates_are_made,
+    save_and_exit,
+    training_is_over,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -182,9 +188,9 @@ def with_our_trainer(load_checkpoint: Callable[..., Any]) -> Callable[..., Any]:
             end_threads_at_exit()
             cfg = with_what_is_there(cfg, trainer)
         extra_state, iterator = load_checkpoint(cfg, trainer, **kwargs)
-        if isinstance(trainer, RealFormerTrainer) and isinstance(iterator, EpochBatchIterator):
-            leave_out_incomplete_group(iterator, trainer.cfg.optimization.update_freq)
         if isinstance(trainer, RealFormerTrainer):
+            if isinstance(iterator, EpochBatchIterator):
+                leave_out_incomplete_group(iterator, trainer.cfg.optimization.update_freq)
             begin_no_epoch_if_nothing_is_left(trainer)
         return extra_state, iterator
 
@@ -193,8 +199,8 @@ def with_our_trainer(load_checkpoint: Callable[..., Any]) -> Callable[..., Any]:
 
 def begin_no_epoch_if_nothing_is_left(trainer: RealFormerTrainer) -> None:
     """Let fairseq begin no epoch where it would make one update more than there are to be."""
-    updates, limits = trainer.get_num_updates(), trainer.cfg.optimization
-    if limits.max_update and updates >= limits.max_update:
+    if all_updates_are_made(trainer):
+        updates, limits = trainer.get_num_updates(), trainer.cfg.optimization
         reached = f"after {updates} updates --max-update {limits.max_update} is reached"
         logger.info(f"nothing to train: {reached}")
         limits.max_epoch = -1

@@ -20,7 +20,7 @@ from subword_nmt.learn_bpe import learn_bpe
 
 from ..command_line import ArgumentParser, UserError, run_main, whole_number_above_0
 from .bpe_encoding import STRIPPED, line_encoder
-from .parallel_lines import convert_stream, number_of_processes
+from .parallel_lines import add_jobs, convert_stream
 from .utf8_lines import read_utf8_lines, whole_lines
 
 PROGRAM = "byte_pair_encoding"
@@ -94,9 +94,7 @@ def parse_args():
     )
     applying = commands.add_parser("apply", help="words to subwords")
     applying.add_argument("--codes", required=True, metavar="FILE")
-    applying.add_argument(
-        "--jobs", type=number_of_processes, default=1, help="processes (default: 1)"
-    )
+    add_jobs(applying)
     return parser.parse_args()
 
 

@@ -14,7 +14,7 @@ import threading
 from concurrent.futures.process import BrokenProcessPool
 from typing import BinaryIO, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from ..command_line import UserError, whole_number_above_0
+from ..command_line import ArgumentParser, UserError, whole_number_above_0
 from .utf8_lines import decode_line, start_of_text
 
 BLOCK_BYTES = 1 << 18
@@ -26,6 +26,13 @@ BLOCKS_PER_WORKER = 2  # one in work and one that waits
 LineFunction = Callable[[str], str]
 # The type of --jobs. A pool with far more processes cannot start.
 number_of_processes = functools.partial(whole_number_above_0, most=4096)
+
+
+def add_jobs(parser: ArgumentParser) -> None:
+    """Add ``--jobs``, which :func:`convert_stream` takes."""
+    parser.add_argument(
+        "--jobs", type=number_of_processes, default=1, help="processes (default: 1)"
+    )
 
 
 class Converted(NamedTuple):

@@ -16,7 +16,7 @@ from typing import Callable, Iterator, List, Sequence
 from ..command_line import ArgumentParser, UserError, run_main, whole_number_above_0
 from .languages import CHINESE, language_code
 from .overlong_sentences import WORD_START
-from .parallel_lines import convert_stream, number_of_processes
+from .parallel_lines import add_jobs, convert_stream
 from .tokenization import UNSEEN, single_spaces
 from .utf8_lines import read_utf8_lines, shows_nothing
 
@@ -58,10 +58,19 @@ def visible(line: str) -> str:
     return "" if shows_nothing(line) else single_spaces(UNSEEN.sub("", line))
 
 
-def line_encoder(model: str, flag: str = "--model") -> Callable[[str], str]:
-    """A function from a raw line to one of pieces, with spaces between."""
-    encode = functools.partial(read_model(model, flag).encode, out_type=str)
+def encoder_of(processor) -> Callable[[str], str]:
+    """A function from a raw line to one of pieces, with spaces between.
+
+    Args:
+        processor: of :func:`read_model`
+    """
+    encode = functools.partial(processor.encode, out_type=str)
     return lambda line: " ".join(encode(visible(line)))
+
+
+def line_encoder(model: str) -> Callable[[str], str]:
+    """The same of a file."""
+    return encoder_of(read_model(model))
 
 
 def join_pieces(line: str) -> str:
@@ -69,13 +78,13 @@ def join_pieces(line: str) -> str:
     return line.replace(" ", "").replace(WORD_START, " ").strip()
 
 
-def pieces_of_another_model(model: str, symbols: Sequence[str], flag: str) -> str:
-    """A remark if a dictionary is not of this model, whose pieces it should have.
+def pieces_of_another_model(processor, symbols: Sequence[str]) -> str:
+    """A remark if a dictionary is not of this model, whose pieces it should have, or an empty text.
 
     Args:
+        processor: of :func:`read_model`
         symbols: of the source dictionary
     """
-    processor = read_model(model, flag)
     tried = [symbol for symbol in symbols if len(symbol) > 1][:PIECES_TRIED]
     others = sum(processor.is_unknown(processor.piece_to_id(symbol)) for symbol in tried)
     if others <= OTHER_PIECES * len(tried):
@@ -153,9 +162,7 @@ def parse_args():
     learning.add_argument("--lang", type=language_code, nargs="+", required=True, help="as en ja")
     applying = commands.add_parser("apply", help="raw text to pieces")
     applying.add_argument("--model", required=True, metavar="FILE")
-    applying.add_argument(
-        "--jobs", type=number_of_processes, default=1, help="processes (default: 1)"
-    )
+    add_jobs(applying)
     return parser.parse_args()
 
 

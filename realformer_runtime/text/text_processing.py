@@ -1,6 +1,7 @@
 """What becomes of text on its way to a model and back: tokenisation and subwords, or pieces."""
 
-from typing import Callable, NamedTuple, Optional
+from functools import partial
+from typing import Callable, NamedTuple, Optional, Sequence
 
 from . import bpe_encoding, sentence_pieces
 from .languages import CHINESE
@@ -17,6 +18,7 @@ class TextProcessing(NamedTuple):
         encode: that to subwords
         decode: subwords to what is detokenised
         detokenize: that to raw text
+        remark_on: a remark if the symbols of a source dictionary seem not to be such subwords
         separator: what joins the decoded parts of a long sentence
     """
 
@@ -24,6 +26,7 @@ class TextProcessing(NamedTuple):
     encode: LineFunction
     decode: LineFunction
     detokenize: LineFunction
+    remark_on: Callable[[Sequence[str]], str]
     separator: str = " "
 
 
@@ -38,11 +41,13 @@ def with_codes(
         moses: whether text is prepared as Moses' scripts do
         flag: what the user gives the file as
     """
+    encode = bpe_encoding.line_encoder(codes, flag) if codes else str
     return TextProcessing(
         tokenize=line_function(source, moses, moses, moses),
-        encode=bpe_encoding.line_encoder(codes, flag) if codes else str,
+        encode=encode,
         decode=bpe_encoding.remove_bpe,
         detokenize=line_detokenizer(target),
+        remark_on=partial(bpe_encoding.codes_of_another_model, encode),
     )
 
 
@@ -54,8 +59,15 @@ def with_pieces(target: str, model: str, flag: str = "--model") -> TextProcessin
         model: the file
         flag: what the user gives it as
     """
-    encode = sentence_pieces.line_encoder(model, flag)
-    return TextProcessing(str, encode, sentence_pieces.join_pieces, str, separator(target))
+    processor = sentence_pieces.read_model(model, flag)
+    return TextProcessing(
+        tokenize=str,
+        encode=sentence_pieces.encoder_of(processor),
+        decode=sentence_pieces.join_pieces,
+        detokenize=str,
+        remark_on=partial(sentence_pieces.pieces_of_another_model, processor),
+        separator=separator(target),
+    )
 
 
 def separator(target: str) -> str:

@@ -28,7 +28,7 @@ from .moses_parity import (
     remove_control_characters,
     remove_non_printing,
 )
-from .parallel_lines import convert_stream, number_of_processes
+from .parallel_lines import add_jobs, convert_stream
 from .script_spacing import script_joiner
 from .utf8_lines import shows_nothing
 from .wordwise_tokenizer import FastMosesTokenizer, WordwiseTokenizer
@@ -159,9 +159,7 @@ def parse_args():
     parser.add_argument("--keep-hyphens", action="store_true", help="with --moses: as without -a")
     parser.add_argument("--lowercase", action="store_true", help="after tokenising")
     parser.add_argument("--word-counts", metavar="FILE", help="write the words' frequencies there")
-    parser.add_argument(
-        "--jobs", type=number_of_processes, default=1, help="processes (default: 1)"
-    )
+    add_jobs(parser)
     args = parser.parse_args()
     forward = args.moses or args.normalize_punctuation or args.remove_non_printing or args.lowercase
     if args.keep_hyphens and not args.moses:

@@ -14,6 +14,7 @@ from typing import Iterator, List, Tuple
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from realformer_runtime.command_line import ArgumentParser, run_main
+from realformer_runtime.scores.hypothesis_files import read_lines
 from realformer_runtime.scores.measures import sacrebleu_measure
 
 PROGRAM = "yardsticks.py"
@@ -21,7 +22,7 @@ AT_ONCE = 100  # test sentences compared with the whole training set, some 0.1 G
 
 
 def lines(corpus: Path, split: str, language: str) -> List[str]:
-    return (corpus / f"raw/{split}.{language}").read_text("utf-8").split("\n")[:-1]
+    return read_lines(str(corpus / f"raw/{split}.{language}"))
 
 
 def remembered(sources: List[str], targets: List[str], tested: List[str]) -> Iterator[str]:

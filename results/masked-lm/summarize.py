@@ -210,9 +210,9 @@ def draw(points: Sequence[Point], output: Path) -> None:
     figure = new_figure(1 + 5 * len(there), 8, dpi=110)
     panels = figure.subplots(2, len(there), sharex="col", squeeze=False)
     for (above, below), (language, is_long) in zip(panels.T, sorted(there)):
-        names = [name for name in LABELS if name.endswith(LONG) == is_long]
+        names = [n for n in LABELS if n.endswith(LONG) == is_long and not n.endswith("-half")]
         baselines = accuracies(points, language, baseline_of(names[0]))
-        for name in (name for name in names if not name.endswith("-half")):
+        for name in names:
             curves = accuracies(points, language, name)
             number = list(LABELS).index(model_of(name))
             color = "black" if name == baseline_of(name) else f"C{number}"
