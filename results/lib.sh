@@ -27,12 +27,12 @@ read_options() { # what is accepted, such as '--data --lr [--no-validation] NAME
   done
 }
 
-# NAMES is what was named, or all; each has to be known to the script's `options_of`.
+# NAMES is what was named, or all.
 choose_names() { # all names
   local name
   [[ ${#NAMES[@]} -gt 0 ]] || NAMES=("$@")
   for name in "${NAMES[@]}"; do
-    options_of "$name" >/dev/null || die "'$name' is none of $* (-h for help)"
+    printf '%s\n' "$@" | grep -qxFe "$name" || die "'$name' is none of $* (-h for help)"
   done
 }
 
@@ -63,4 +63,29 @@ wait_for_jobs() { # whether all have succeeded
 stop_jobs() {
   kill -TERM -- "${STARTED[@]/#/-}" 2>/dev/null || true
   exit 143
+}
+
+# The learning rate of a model is the best of several in short trainings, if it has a choice. The
+# script has `train_briefly NAME RATE FOLDER`, and in VALID_LOSS what a log has before the loss.
+try_rates() { # name, learning rates...
+  local rate
+  mkdir -p "$OUT/rates"
+  [[ $# -gt 2 ]] || return 0
+  for rate in "${@:2}"; do job "$1 at $rate" try_rate "$1" "$rate"; done
+}
+
+try_rate() { # name, learning rate
+  local run="$OUT/rates/$1-$2"
+  [[ ! -e "$run.loss" ]] || return 0
+  train_briefly "$1" "$2" "$run" >"$run.log" 2>&1
+  sed -n "s/.*$VALID_LOSS \([0-9.]*\) .*/\1/p" "$run.log" | tail -n 1 >"$run.loss.tmp"
+  mv "$run.loss.tmp" "$run.loss"
+}
+
+rate_of() { # name, learning rates...; prints the one whose short training had the lowest loss
+  local rate
+  [[ $# -gt 2 ]] || { echo "$2" && return; }
+  for rate in "${@:2}"; do
+    echo "$(<"$OUT/rates/$1-$rate.loss") $rate"
+  done | sort -g | sed -n '1s/.* //p'
 }

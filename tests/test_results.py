@@ -8,8 +8,11 @@ import re
 import pytest
 from conftest import PROJECT
 
+from results import rates as tried_rates
+from results import translation_table
+from results.rows import read_rows, write_rows
+
 RESULTS = PROJECT / "results"
-FOLDER = RESULTS / "residual-attention"
 
 
 def module_at(path):
@@ -20,13 +23,13 @@ def module_at(path):
     return module
 
 
-summarize = module_at(FOLDER / "summarize.py")
 compare = module_at(RESULTS / "attention/compare.py")
 masked_lm = module_at(RESULTS / "masked-lm/summarize.py")
 attention_bins = module_at(RESULTS / "masked-lm/attention_bins.py")
 
 VALID = "1 | INFO | valid | valid on 'valid' subset | nll_loss {loss} | num_updates {update}"
 TRAIN = "1 | INFO | train_inner | epoch 001: 5 / 9 nll_loss=8, wps={speed}, num_updates={update}"
+TRAIN += ", gnorm={norm}"
 
 
 def cells(text):
@@ -36,7 +39,8 @@ def cells(text):
 
 
 def write_log(path, losses, *speeds):
-    lines = [TRAIN.format(speed=speed, update=50 + i) for i, speed in enumerate(speeds)]
+    """Updates 250, 251, ... with gradient norms 1, 2, ... have these speeds."""
+    lines = [TRAIN.format(speed=s, update=249 + i, norm=i) for i, s in enumerate(speeds, 1)]
     lines += [VALID.format(loss=loss, update=update) for update, loss in losses.items()]
     path.write_text("\n".join(lines))
 
@@ -61,35 +65,48 @@ def test_table(tmp_path):
     write_log(tmp_path / "sum-1.log", {250: 8.0}, 900)  # not at its end
     (tmp_path / "cross-1.log").write_text("nothing yet")
     scores = {"none-1.fr": (20.04, 40, None), "mean-1.fr": (22, 41.16, 0.0123)}
-    write_scores(tmp_path / "scores-1.json", scores)
+    write_scores(tmp_path / "scores-none-1.json", scores)
     scores = {"admin-1.fr": (21, 41, None), "admin-mean-1.fr": (22.5, 42, 0.002)}
     write_scores(tmp_path / "scores-admin-1.json", scores)
-    runs = summarize.runs_of_logs(tmp_path)
+    points = translation_table.points_of_logs(tmp_path)
+    runs = translation_table.runs_of(points)
     names = [f"{run.name}-{run.seed}" for run in runs]
     assert names == ["none-1", "mean-1", "mean-2", "admin-1", "admin-mean-1"]
-    table = cells(summarize.markdown_table(runs, summarize.read_scores(tmp_path)))
+    assert runs[0].gradient_norms == {250: 1, 500: 3}
+    scores = translation_table.read_scores(tmp_path)
+    table = cells(translation_table.markdown_table(runs, scores))
     missed = "not reached"
     assert [row[1:] for row in table[1:]] == [
-        ["6.000", "20.0", "40.0", "", "", "500", "", "1000"],
-        ["5.250 (5.000, 5.500)", "22.0", "41.2", "0.012", "", "375", "", "1000"],
+        ["6.000", "20.0", "40.0", "", "", "500", "438", "1000"],
+        ["5.250 (5.000, 5.500)", "22.0", "41.2", "0.012", "", "375", "312", "1000"],
         ["6.500", "21.0", "41.0", "", "", missed, "500", "900"],
         ["7.000", "22.5", "42.0", "", "0.002", missed, missed, "800"],
     ]
     assert [row[0] for row in table[1:]] == [
-        summarize.LABELS[name] for name in ("none", "mean", "admin", "admin-mean")
+        translation_table.LABELS[name] for name in ("none", "mean", "admin", "admin-mean")
     ]
-    summarize.write_curves(runs, tmp_path / "curves.csv")
-    assert summarize.read_runs(tmp_path / "curves.csv") == runs
+    write_rows(points, tmp_path / "curves.csv")
+    again = translation_table.runs_of(read_rows(translation_table.Point, tmp_path / "curves.csv"))
+    assert again == runs
 
 
-@pytest.mark.parametrize("names, panels", [(["none", "mean"], 2), (["sum", "admin"], 4)])
-def test_picture_of_what_is_there(names, panels, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "names, norms, panels, shown",
+    [
+        (["none", "mean"], {}, 2, ["none", "mean"]),
+        (["sum", "admin"], {}, 4, ["admin", "sum"]),
+        (["admin-mean"], {100: 0.5, 200: 1.5}, 3, ["admin-mean"]),
+    ],
+)
+def test_picture_of_what_is_there(names, norms, panels, shown, tmp_path, monkeypatch):
     drawn = []
-    monkeypatch.setattr(summarize, "save", lambda figure, output: drawn.append(figure))
-    runs = [summarize.Run(name, 1, {100: 9.0, 200: 8.0}, 1000.0) for name in names]
-    summarize.draw(runs, tmp_path / "loss.png")
+    monkeypatch.setattr(translation_table, "save", lambda figure, output: drawn.append(figure))
+    losses = {100: 9.0, 200: 8.0}
+    runs = [translation_table.Run(name, 1, 1000, losses, norms) for name in names]
+    translation_table.draw(runs, tmp_path / "loss.png")
     assert len(drawn[0].axes) == panels
-    assert [line.get_label() for line in drawn[0].axes[0].lines] == names[: 1 if panels == 4 else 2]
+    assert [line.get_label() for line in drawn[0].axes[0].lines] == shown
+    assert norms == {} or [*drawn[0].axes[2].lines[0].get_ydata()] == [*norms.values()]
 
 
 def test_attention_by_layer(tmp_path, capsys):
@@ -111,13 +128,13 @@ def test_attention_by_layer(tmp_path, capsys):
 
 
 def losses_table(folder):
-    runs = summarize.read_runs(folder / "curves.csv")
-    return summarize.markdown_table(runs, summarize.read_scores(folder))
+    runs = translation_table.runs_of(read_rows(translation_table.Point, folder / "curves.csv"))
+    return translation_table.markdown_table(runs, translation_table.read_scores(folder))
 
 
 def accuracies_table(folder):
-    points = masked_lm.read(masked_lm.Point, folder / "curves.csv")
-    return masked_lm.markdown_table(points, masked_lm.read(masked_lm.Final, folder / "final.csv"))
+    points = read_rows(masked_lm.Point, folder / "curves.csv")
+    return masked_lm.markdown_table(points, read_rows(masked_lm.Final, folder / "final.csv"))
 
 
 def attention_table(folder):
@@ -207,7 +224,7 @@ def test_table_of_masked_language_models(tmp_path):
     write_masked_lm(tmp_path / "en", "sum-1", {250: 15.0, 500: 25.0}, [(6, 40), (6, 41)], 72)
     write_masked_lm(tmp_path / "en", "sum-2", {250: 15.0, 500: 19.0}, [(6, 41), (6, 41)], 73)
     write_masked_lm(tmp_path / "en", "sum-half-1", {250: 15.0}, [(7, 30)], 71)
-    rates = masked_lm.rates_of_logs(tmp_path)
+    rates = tried_rates.rates_of_logs(tmp_path, masked_lm.LABELS)
     points = masked_lm.points_of_logs(tmp_path)
     finals = masked_lm.finals_of_logs(tmp_path, rates)
     rows = cells(masked_lm.markdown_table(points, finals))[1:]
@@ -219,10 +236,10 @@ def test_table_of_masked_language_models(tmp_path):
     for kind, own in (
         (masked_lm.Point, points),
         (masked_lm.Final, finals),
-        (masked_lm.Rate, rates),
+        (tried_rates.Rate, rates),
     ):
-        masked_lm.write(own, tmp_path / "rows.csv")
-        assert masked_lm.read(kind, tmp_path / "rows.csv") == own
+        write_rows(own, tmp_path / "rows.csv")
+        assert read_rows(kind, tmp_path / "rows.csv") == own
 
 
 def test_heads_in_the_bins_of_the_paper(tmp_path):

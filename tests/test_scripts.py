@@ -65,7 +65,8 @@ ATTENTION = "results/attention/run.sh --data d --out o"
         ("results/residual-attention/run.sh", ["best"], ["'best'", "admin-mean"]),
         ("results/masked-lm/run.sh", ["--corpus", "/no/such"], ["--corpus /no/such"]),
         ("results/masked-lm/run.sh", ["best"], ["'best'", "sum-half"]),
-        ("results/depth/run.sh", ["--data", "/no/such", "admin"], ["--data", "/no/such"]),
+        ("results/depth/run.sh", ["--corpus", "/no/such", "admin"], ["--corpus", "/no/such"]),
+        ("results/depth/run.sh", ["mean"], ["'mean'", "admin-mean"]),
     ],
 )
 def test_a_mistake_is_one_line(command, arguments, words, tmp_path):

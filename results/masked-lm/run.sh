@@ -35,6 +35,7 @@ ALL=(
   fairseq-post-ln sum mean fairseq-pre-ln sum-half mean-half none
   fairseq-post-ln-long sum-long mean-long
 )
+VALID_LOSS="'valid' subset | loss"
 MASKS=(11 12 13 14 15) # seeds of the masks that final accuracy is the mean over
 
 rates_of() { # name; prints the learning rates that are tried
@@ -127,35 +128,18 @@ train() { # name, language, seed, learning rate, updates, further options...
     --total-num-update "$5" --max-update "$5" --seed "$3" "${@:6}"
 }
 
-# The loss at the end of a short training.
-try_rate() { # name, learning rate
-  local run="$OUT/rates/$1-$2"
-  if [[ ! -e "$run.loss" ]]; then
-    train "$1" en 1 "$2" "$((UPDATES / 5))" --no-save --save-dir "$run" >"$run.log" 2>&1
-    last_of "$run.log" "'valid' subset | loss" >"$run.loss.tmp"
-    mv "$run.loss.tmp" "$run.loss"
-  fi
-}
-
-last_of() { # log, words before the number
-  sed -n "s/.*$2 \([0-9.]*\) .*/\1/p" "$1" | tail -n 1
-}
-
-rate_of() { # name; prints the learning rate whose short training had the lowest loss
-  local rate name
-  name="$(model_of "$1")"
-  for rate in $(rates_of "$name"); do
-    echo "$(<"$OUT/rates/$name-$rate.loss") $rate"
-  done | sort -g | sed -n '1s/.* //p'
+train_briefly() { # name, learning rate, folder
+  train "$1" en 1 "$2" "$((UPDATES / 5))" --no-save --save-dir "$3"
 }
 
 # Pre-training, its accuracy on the test set, and fine-tuning.
 one() { # name, language, seed
-  local run="$OUT/$2/$1-$3" updates mask
+  local run="$OUT/$2/$1-$3" updates mask rates
   updates="$(updates_of "$1")"
+  read -ra rates <<<"$(rates_of "$(model_of "$1")")"
   if [[ ! -e "$run.trained" ]]; then
-    train "$1" "$2" "$3" "$(rate_of "$1")" "$updates" --save-dir "$run" --no-epoch-checkpoints \
-      --save-interval-updates 1000 --keep-interval-updates 1 \
+    train "$1" "$2" "$3" "$(rate_of "$(model_of "$1")" "${rates[@]}")" "$updates" \
+      --save-dir "$run" --no-epoch-checkpoints --save-interval-updates 1000 --keep-interval-updates 1 \
       --validate-interval-updates 250 >>"$run.log" 2>&1
     : >"$run.trained"
   fi
@@ -199,11 +183,11 @@ classify() { # name, language, seed, checkpoint
 trap stop_jobs INT TERM
 for language in "${LANGUAGES[@]}"; do prepare "$language"; done
 [[ -e "$OUT/en/prepared" ]] || prepare en
-mkdir -p "$OUT/rates"
 for language in "${LANGUAGES[@]}"; do job "yardstick of $language" yardstick "$language"; done
 mapfile -t models < <(for name in "${NAMES[@]}"; do model_of "$name"; done | sort -u)
 for name in "${models[@]}"; do
-  for rate in $(rates_of "$name"); do job "$name at $rate" try_rate "$name" "$rate"; done
+  read -ra rates <<<"$(rates_of "$name")"
+  try_rates "$name" "${rates[@]}"
 done
 wait_for_jobs
 for seed in "${SEEDS[@]}"; do

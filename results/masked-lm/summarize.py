@@ -6,16 +6,17 @@ Where there are no logs in --runs, the files .csv of --out are read instead, so 
 picture can be made again from what is in the repository.
 """
 
-import csv
 import re
 import statistics
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence
 
 from realformer_checkpoints.figures import new_figure, save
 from realformer_checkpoints.training_log import log_lines
 from realformer_runtime.atomic_output import atomic_output
 from realformer_runtime.command_line import ArgumentParser, UserError, run_main
+from results.rates import Rate, best_rate, rates_of_logs
+from results.rows import read_rows, write_rows
 from results.seeds import differences, mean_and_values, plot_seeds, updates_until
 
 PROGRAM = "summarize.py"
@@ -66,14 +67,6 @@ class Final(NamedTuple):
     classified: float
 
 
-class Rate(NamedTuple):
-    """The validation loss after a short training with one learning rate."""
-
-    training: str
-    rate: float
-    loss: float
-
-
 def validations(path: Path, subset: str) -> Iterator[List[float]]:
     """Loss, accuracy and update of each validation in a log; fairseq-validate's has no update."""
     for line in log_lines(path) if path.exists() else ():
@@ -108,42 +101,14 @@ def finals_of_logs(folder: Path, rates: Sequence[Rate]) -> List[Final]:
         masks = list(validations(path.with_suffix(".validated"), "test"))
         *_, (_, classified, _) = validations(path, "test")
         figures = (statistics.mean(column) for column in list(zip(*masks))[:2])
-        rate = best_rate(rates, name)
+        rate = best_rate(rates, model_of(name))
         finals.append(Final(language, name, seed, rate, *figures, classified))
     return finals
-
-
-def rates_of_logs(folder: Path) -> List[Rate]:
-    found = []
-    for name in LABELS:
-        for path in sorted(folder.glob(f"rates/{name}-[0-9]*.loss")):
-            rate = float(path.stem[len(name) + 1 :])
-            found.append(Rate(name, rate, float(path.read_text("utf-8"))))
-    return found
 
 
 def model_of(name: str) -> str:
     """The name of a training without its length."""
     return name.removesuffix("-half").removesuffix(LONG)
-
-
-def best_rate(rates: Sequence[Rate], name: str) -> float:
-    own = [rate for rate in rates if rate.training == model_of(name)]
-    return min(own, key=lambda rate: rate.loss).rate
-
-
-def write(rows: Sequence[NamedTuple], path: Path) -> None:
-    with atomic_output(path) as temporary, open(temporary, "w", newline="") as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(rows[0]._fields)
-        table.writerows([f"{v:.6g}" if isinstance(v, float) else v for v in row] for row in rows)
-
-
-def read(kind: Callable, path: Path) -> List:
-    """What ``write`` wrote."""
-    types = kind.__annotations__
-    with open(path, newline="", encoding="utf-8") as file:
-        return [kind(**{k: types[k](v) for k, v in row.items()}) for row in csv.DictReader(file)]
 
 
 def accuracies(points: Sequence[Point], language: str, name: str) -> Dict[int, Dict[int, float]]:
@@ -238,16 +203,16 @@ def main() -> None:
     parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="where all goes")
     args = parser.parse_args()
     tables = {"curves": Point, "final": Final, "rates": Rate}
-    rates, points = rates_of_logs(args.runs), points_of_logs(args.runs)
+    rates, points = rates_of_logs(args.runs, LABELS), points_of_logs(args.runs)
     if rates and points:
         for name, rows in zip(tables, (points, finals_of_logs(args.runs, rates), rates)):
             if rows:
-                write(rows, args.out / f"{name}.csv")
+                write_rows(rows, args.out / f"{name}.csv")
     elif not (args.out / "curves.csv").exists():
         raise UserError(f"--runs {args.runs}: no log of a training that has validated")
     there = {name: args.out / f"{name}.csv" for name in tables}
     points, finals, rates = (
-        read(tables[name], path) if path.exists() else [] for name, path in there.items()
+        read_rows(tables[name], path) if path.exists() else [] for name, path in there.items()
     )
     with atomic_output(args.out / "table.md") as temporary:
         temporary.write_text(markdown_table(points, finals), encoding="utf-8")
