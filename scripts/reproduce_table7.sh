@@ -182,19 +182,19 @@ run_step() { # what, command...
     printf '%q ' "$@"
     echo
   else
-    "$@"
+    with_signals "$@"
   fi
 }
 
 train() {
   ! "$DRY_RUN" || TRAIN+=(--dry-run)
-  "${TRAIN[@]}" ${TRAINING_OPTIONS[@]+"${TRAINING_OPTIONS[@]}"} \
+  with_signals "${TRAIN[@]}" ${TRAINING_OPTIONS[@]+"${TRAINING_OPTIONS[@]}"} \
     -- ${FAIRSEQ_OPTIONS[@]+"${FAIRSEQ_OPTIONS[@]}"} ${GIVEN[@]+"${GIVEN[@]}"}
   "$DRY_RUN" || : >"$OUT/training-is-done"
 }
 
 translate() {
-  "${GENERATE[@]}" >"$OUT/generate.log.tmp" || die "fairseq-generate failed"
+  with_signals "${GENERATE[@]}" >"$OUT/generate.log.tmp" || die "fairseq-generate failed"
   mv "$OUT/generate.log.tmp" "$OUT/generate.log"
 }
 

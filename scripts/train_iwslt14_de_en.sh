@@ -51,25 +51,6 @@ check_seeds() {
   done
 }
 
-# Runs a command and passes on to it what tells this script to stop. Ctrl-C becomes TERM: nothing in
-# the background gets Ctrl-C by itself. The script then ends with the command's exit code.
-with_signals() { # command, arguments...
-  local heard=true status=0 stopped=""
-  trap 'heard=true stopped=TERM; kill -TERM "${!:-}" 2>/dev/null || true' INT TERM
-  trap 'heard=true stopped=USR1; kill -USR1 "${!:-}" 2>/dev/null || true' USR1
-  "$@" &
-  # One that came before there was a command.
-  [[ -z "$stopped" ]] || kill -s "$stopped" $! 2>/dev/null || true
-  while "$heard"; do # a signal ends `wait`, not the command
-    heard=false status=0
-    wait $! || status=$?
-  done
-  trap - INT TERM USR1
-  # A command that was about to end does so with 0, but then the script is not at its end.
-  [[ -z "$stopped" ]] || exit $((status ? status : 128 + $(kill -l "$stopped")))
-  return "$status"
-}
-
 # In a process of its own, which the training replaces.
 train_seed() { # seed
   SHARED+=(--seed "$1") # fairseq takes the last one

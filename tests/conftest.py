@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,15 @@ def run(*command, check=True, **options):
     if check and result.returncode != 0:
         raise AssertionError(f"{command} exited with {result.returncode}:\n{result.stderr[-3000:]}")
     return result
+
+
+def wait_for(condition, process=None, seconds=240):
+    """What the condition gives, once it is something."""
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end and (process is None or process.poll() is None)
+        time.sleep(0.2)
+    return found
 
 
 def fails(*command, **options):

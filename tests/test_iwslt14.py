@@ -1,12 +1,8 @@
 """IWSLT'14 German-English: the archive's layout, the stages, the recipe, and seeds."""
 
-import contextlib
-import os
 import re
 import shlex
 import signal
-import subprocess
-import sys
 
 import pytest
 from conftest import PROJECT, fails, run
@@ -14,7 +10,8 @@ from fairseq.data import Dictionary
 from iwslt14_archive import SENTENCES_OF_A_TEST, TESTS, write_archive
 from public_corpora import extraction
 from public_corpora.recipe import RECIPES, load_recipe
-from test_train_scripts import value, wait_for
+from stand_ins import exit_code_after, stand_in_environment
+from test_train_scripts import value
 from wmt14_archives import sentence
 
 from realformer_runtime.text.tokenization import line_function
@@ -120,56 +117,15 @@ def test_what_cannot_be_is_refused_in_one_line(script, arguments, words):
     assert error.startswith(script.name) and all(word in error for word in words), error
 
 
-# Python, but for what takes seconds: the plan of a training, and an average.
-STAND_IN_PYTHON = """#!/bin/bash
-case "$2" in
-  *.training.plan) printf '%s\\n' "updates 9" "checkpoints 2" "checkpoint_bytes 9" ;;
-  *.averaging) echo "$*" >"${!#}" ;;
-  *) exec "$PYTHON" "$@" ;;
-esac
-"""
-STAND_IN_TRAINING = """#!/bin/bash
-exec "$PYTHON" -S - "$@" <<'END'
-import os, pathlib, signal, sys, time
-
-folder = pathlib.Path(sys.argv[sys.argv.index("--save-dir") + 1])
-
-def save(number, frame):
-    for each in (signal.SIGTERM, signal.SIGUSR1):
-        signal.signal(each, signal.SIG_IGN)
-    time.sleep(0.3)
-    (folder / "saved").touch()
-    sys.exit(128 + number)
-
-for each in (signal.SIGTERM, signal.SIGUSR1):
-    signal.signal(each, save)
-for epoch in range(int(os.environ["EPOCHS_DONE"])):
-    (folder / f"checkpoint{epoch + 1}.pt").touch()
-if os.environ.get("WAIT"):
-    (folder / "is waiting").touch()
-    time.sleep(60)
-END
-"""
-STAND_IN_TRANSLATION = """#!/bin/bash
-echo "Generate test with beam=5: BLEU4 = 30.50, 60.0/40.0 (BP=1.000)"
-"""
-
-
 @pytest.fixture
 def stand_ins(tmp_path):
-    """An environment without torch and fairseq's work, and the start of a command line."""
-    programs, data = tmp_path / "environment/bin", tmp_path / "data"
-    programs.mkdir(parents=True)
-    stand_ins = {"python3": STAND_IN_PYTHON, "fairseq-train": STAND_IN_TRAINING}
-    for name, text in {**stand_ins, "fairseq-generate": STAND_IN_TRANSLATION}.items():
-        (programs / name).write_text(text)
-        (programs / name).chmod(0o755)
+    """An environment of stand-ins, and the start of a command line."""
+    data = tmp_path / "data"
     data.mkdir()
     for lang in ("de", "en"):
         (data / f"dict.{lang}.txt").touch()
-    environment = {"VENV": str(programs.parent), "PYTHON": sys.executable, "EPOCHS_DONE": "2"}
     line = [TRAIN, "--gpus", "0", "--data", data, "--save-dir", tmp_path / "my seeds", "--seeds"]
-    return {**os.environ, **environment}, [str(word) for word in line]
+    return stand_in_environment(tmp_path / "environment"), [str(word) for word in line]
 
 
 @pytest.mark.parametrize(
@@ -185,21 +141,8 @@ def test_a_signal_reaches_the_training_of_a_seed(stand_ins, tmp_path, number, co
     """The script ends after it, with its exit code; Slurm signals all processes of a step."""
     environment, line = stand_ins
     folder = tmp_path / "my seeds/seed-1"
-    with subprocess.Popen(
-        [*line, "1 2"],
-        env={**environment, "WAIT": "yes"},
-        start_new_session=True,
-        stdout=subprocess.DEVNULL,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    ) as process:
-        try:
-            wait_for((folder / "is waiting").exists, process, seconds=60)
-            (os.killpg if to_all else os.kill)(process.pid, number)
-            assert process.wait(30) == code
-            assert (folder / "saved").exists()
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+    assert exit_code_after(number, [*line, "1 2"], environment, folder, to_all=to_all) == code
+    assert (folder / "saved").exists()
     assert (
         not (folder / "training-is-done").exists() and not (tmp_path / "my seeds/seed-2").exists()
     )

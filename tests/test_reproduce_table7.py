@@ -3,9 +3,11 @@
 import json
 import re
 import shutil
+import signal
 
 import pytest
 from conftest import PROJECT, fails, run
+from stand_ins import exit_code_after, stand_in_environment
 
 SCRIPT = PROJECT / "scripts/reproduce_table7.sh"
 
@@ -106,3 +108,12 @@ def test_what_is_done_is_not_done_again(prepared, raw_corpus, trained, tmp_path)
     assert (out / "generate.log").stat().st_mtime_ns == before
     assert card.read_text() == "filled in by hand"
     assert "was made with 'fr-6-6 realformer" in fails(*line, "--model", "admin")
+
+
+def test_a_signal_to_the_script_reaches_its_training(prepared, raw_corpus, tmp_path):
+    out = tmp_path / "out"
+    line = [SCRIPT, "--row", "fr-6-6", "--corpus", "debian", "--scale", "cpu"]
+    line += ["--corpora", raw_corpus, "--corpus-dir", prepared, "--out", out]
+    environment = stand_in_environment(tmp_path / "environment")
+    assert exit_code_after(signal.SIGTERM, line, environment, out / "checkpoints") == 143
+    assert (out / "checkpoints/saved").exists() and not (out / "training-is-done").exists()

@@ -8,12 +8,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 
 import fairseq_mains
 import pytest
 import torch
-from conftest import PROJECT, TRAINING, fails, run
+from conftest import PROJECT, TRAINING, fails, run, wait_for
 from recipe_scripts import ROWS, SCRIPTS, command
 from training_results import losses
 
@@ -283,15 +282,6 @@ def test_told_to_stop_the_script_saves_and_goes_on_later(prepared, tmp_path, pro
 
 
 SAVED = r"saved after (\d+) updates, ending with exit code (\d+)"
-
-
-def wait_for(condition, process=None, seconds=240):
-    """What the condition gives, once it is something."""
-    end = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < end and (process is None or process.poll() is None)
-        time.sleep(0.2)
-    return found
 
 
 def test_a_signal_before_the_training_ends_the_script_with_1(prepared, tmp_path):
