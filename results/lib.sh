@@ -27,6 +27,18 @@ read_options() { # what is accepted, such as '--data --lr [--no-validation] NAME
   done
 }
 
+# What the options are like, and the environment of trainings of one thread.
+begin_experiment() {
+  local seed
+  split_words SEEDS "$SEEDS"
+  for seed in "${SEEDS[@]}"; do need_count --seeds "$seed"; done
+  make_folder --out "$OUT"
+  make_absolute CORPUS OUT
+  use_environment
+  export OMP_NUM_THREADS=1
+  keep_freed_memory
+}
+
 # NAMES is what was named, or all.
 choose_names() { # all names
   local name

@@ -44,17 +44,11 @@ read_experiment() { # the command line
   read_options "--corpus --out --seeds --updates --lr --dropout --jobs [--no-translation] NAME" "$@"
   choose_names "${ALL[@]}"
   [[ -n "$CORPUS" ]] || die "--corpus is needed (-h for help)"
-  local file seed
+  local file
   for file in data-bin/dict.en.txt raw/test.en raw/test.fr; do
     need_file "--corpus $CORPUS" "$CORPUS/$file"
   done
-  split_words SEEDS "$SEEDS"
-  for seed in "${SEEDS[@]}"; do need_count --seeds "$seed"; done
-  make_folder --out "$OUT"
-  make_absolute CORPUS OUT
-  use_environment
-  export OMP_NUM_THREADS=1
-  keep_freed_memory
+  begin_experiment
   keep_options "$OUT" "--corpus $CORPUS --updates $UPDATES --lr $LR --dropout $DROPOUT"
   split_words LR "$LR"
   write_versions "$OUT/versions.txt"

@@ -76,13 +76,7 @@ split_words LANGUAGES "$LANGUAGES"
 [[ -n "$CORPUS" ]] || die "--corpus is needed (-h for help)"
 for language in "${LANGUAGES[@]}"; do need_file "--corpus $CORPUS" "$CORPUS/bpe/train.$language"; done
 need_file "--corpus $CORPUS" "$CORPUS/raw/train.src"
-split_words SEEDS "$SEEDS"
-for seed in "${SEEDS[@]}"; do need_count --seeds "$seed"; done
-make_folder --out "$OUT"
-make_absolute CORPUS OUT
-use_environment
-export OMP_NUM_THREADS=1
-keep_freed_memory
+begin_experiment
 keep_options "$OUT" "--corpus $CORPUS --updates $UPDATES"
 write_versions "$OUT/versions.txt"
 
