@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Does residual attention help a very deep translation model? Trains narrow models of 60 encoder and
-# 12 decoder layers with and without it, on real text and the same batches, and scores each on the
+# Does residual attention help a very deep translation model? Trains narrow models of 60 encoder
+# and 12 decoder layers with and without it, on real text and the same batches, and scores each on the
 # test set. On a CPU.
 #
 #   results/depth/run.sh --corpus DIR [--out DIR] [options] [NAME...]
