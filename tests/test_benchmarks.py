@@ -84,6 +84,7 @@ def test_gpu_script_without_a_gpu(tmp_path):
     assert list(generation["checks"].values()) == [True]
 
 
+@pytest.mark.slow
 def test_text_preparation(raw_corpus, tmp_path):
     """Both ways give the same bytes, in every stage and round."""
     options = ["--pairs", 250, "--rounds", 2, "--jobs", 1, "--merges", 60]
@@ -97,6 +98,7 @@ def test_text_preparation(raw_corpus, tmp_path):
     assert len(stages) == 3 and total == pytest.approx([sum(times) for times in zip(*stages)])
 
 
+@pytest.mark.slow
 def test_averaging(tmp_path):
     """The averages are the same; of tiny models ours does not have a third of the memory."""
     path = tmp_path / "raw.json"
