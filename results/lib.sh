@@ -44,7 +44,7 @@ choose_names() { # all names
   local name
   [[ ${#NAMES[@]} -gt 0 ]] || NAMES=("$@")
   for name in "${NAMES[@]}"; do
-    printf '%s\n' "$@" | grep -qxFe "$name" || die "'$name' is none of $* (-h for help)"
+    [[ "$name" != *\ * && " $* " == *" $name "* ]] || die "'$name' is none of $* (-h for help)"
   done
 }
 
@@ -86,18 +86,23 @@ try_rates() { # name, learning rates...
   for rate in "${@:2}"; do job "$1 at $rate" try_rate "$1" "$rate"; done
 }
 
+# One that diverges is a result, too.
 try_rate() { # name, learning rate
-  local run="$OUT/rates/$1-$2"
+  local run="$OUT/rates/$1-$2" loss
   [[ ! -e "$run.loss" ]] || return 0
-  train_briefly "$1" "$2" "$run" >"$run.log" 2>&1
-  sed -n "s/.*$VALID_LOSS \([0-9.]*\) .*/\1/p" "$run.log" | tail -n 1 >"$run.loss.tmp"
+  train_briefly "$1" "$2" "$run" >"$run.log" 2>&1 ||
+    [[ "$(tail -n 1 "$run.log")" == FloatingPointError* ]]
+  loss="$(sed -n "s/.*$VALID_LOSS \([0-9.]*\) .*/\1/p" "$run.log" | tail -n 1)"
+  echo "${loss:-inf}" >"$run.loss.tmp"
   mv "$run.loss.tmp" "$run.loss"
 }
 
 rate_of() { # name, learning rates...; prints the one whose short training had the lowest loss
-  local rate
+  local rate losses=()
   [[ $# -gt 2 ]] || { echo "$2" && return; }
   for rate in "${@:2}"; do
-    echo "$(<"$OUT/rates/$1-$rate.loss") $rate"
-  done | sort -g | sed -n '1s/.* //p'
+    need_file "loss of $1 at $rate" "$OUT/rates/$1-$rate.loss"
+    losses+=("$(<"$OUT/rates/$1-$rate.loss") $rate")
+  done
+  printf '%s\n' "${losses[@]}" | sort -g | sed -n '1s/.* //p'
 }

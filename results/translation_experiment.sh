@@ -7,7 +7,7 @@
 #   ALL       the models it knows, and their order; those of `options_of`
 #   MODEL     options of fairseq-train: sizes
 #   UPDATES   length of a training
-#   WARMUP    updates until the learning rate is at its peak
+#   WARMUP    updates until the learning rate is at its peak; of short trainings a quarter
 #   INTERVAL  updates between validations, and between the checkpoints of which four are averaged
 #   LR        peak learning rates
 
@@ -48,15 +48,21 @@ read_experiment() { # the command line
   for file in data-bin/dict.en.txt raw/test.en raw/test.fr; do
     need_file "--corpus $CORPUS" "$CORPUS/$file"
   done
+  local least=$((4 * INTERVAL))
+  need_count --updates "$UPDATES"
+  [[ "$UPDATES" -ge "$least" ]] ||
+    die "--updates $UPDATES: at least $least, four checkpoints $INTERVAL updates apart"
   begin_experiment
   keep_options "$OUT" "--corpus $CORPUS --updates $UPDATES --lr $LR --dropout $DROPOUT"
   split_words LR "$LR"
+  [[ ${#LR[@]} -gt 0 ]] || die "--lr: a list without numbers"
   write_versions "$OUT/versions.txt"
 }
 
 train() { # name, seed, learning rate, updates, updates of warm-up, folder, further options...
-  local options
-  read -ra options <<<"$(options_of "$1" | tr '\n' ' ')"
+  local words options
+  words="$(options_of "$1")"
+  split_words options "$words"
   fairseq-train "$CORPUS/data-bin" --user-dir "$USER_DIR" "${options[@]}" "${MODEL[@]}" \
     --task translation --source-lang en --target-lang fr --share-all-embeddings \
     --dropout "$DROPOUT" --criterion label_smoothed_cross_entropy --label-smoothing 0.1 \
@@ -69,7 +75,7 @@ train() { # name, seed, learning rate, updates, updates of warm-up, folder, furt
 
 # A tenth of a training.
 train_briefly() { # name, learning rate, folder
-  train "$1" 1 "$2" "$((UPDATES / 10))" "$((WARMUP / 4))" "$3" --no-save
+  train "$1" 1 "$2" "$((UPDATES / 10))" "$((UPDATES / 40))" "$3" --no-save
 }
 
 translate() { # folder
@@ -81,9 +87,10 @@ translate() { # folder
 
 # All of one training.
 one() { # name, seed
-  local run="$OUT/$1-$2"
+  local run="$OUT/$1-$2" rate
+  rate="$(rate_of "$1" "${LR[@]}")"
   if [[ ! -e "$run.trained" ]]; then
-    train "$1" "$2" "$(rate_of "$1" "${LR[@]}")" "$UPDATES" "$WARMUP" "$run" --no-epoch-checkpoints \
+    train "$1" "$2" "$rate" "$UPDATES" "$WARMUP" "$run" --no-epoch-checkpoints \
       --save-interval-updates "$INTERVAL" --keep-interval-updates 4 \
       --validate-interval-updates "$INTERVAL" >>"$run.log" 2>&1
     : >"$run.trained"
@@ -111,7 +118,7 @@ run_experiment() { # the command line
   trap stop_jobs INT TERM
   FAILED=0
   for name in "${NAMES[@]}"; do try_rates "$name" "${LR[@]}"; done
-  wait_for_jobs
+  wait_for_jobs || FAILED=1
   for seed in "${SEEDS[@]}"; do
     for name in "${NAMES[@]}"; do job "$name, seed $seed" one "$name" "$seed"; done
   done
@@ -119,6 +126,6 @@ run_experiment() { # the command line
   for seed in "${SEEDS[@]}"; do
     for name in none admin mean admin-mean; do score "$seed" "$name"; done
   done
-  python3 "$PROJECT/results/translation_table.py" --runs "$OUT" --out "$OUT"
+  python3 -m results.translation_table --runs "$OUT" --out "$OUT"
   cat "$OUT/table.md"
 }

@@ -1,6 +1,6 @@
 """From the trainings of translation_experiment.sh to curves.csv, rates.csv, table.md and loss.png.
 
-    python results/translation_table.py --runs DIR --out DIR
+    python -m results.translation_table --runs DIR --out DIR
 
 --runs has NAME-SEED.log, and scores-NAME-SEED.json with the comparisons with NAME. A training that
 is not yet as far as the others is left out. Where there are no logs, the curves.csv of --out is
@@ -177,17 +177,13 @@ def markdown_table(runs: Sequence[Run], scores: Scores) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def plot(axes, name: str, curves: Sequence[Dict[int, float]]) -> None:
-    alike = name.removeprefix("admin-") if name.removeprefix("admin-") in LABELS else name
-    color = "black" if name in BASELINES else f"C{list(LABELS).index(alike)}"
-    plot_seeds(axes, name, color, curves)
-
-
 def draw(runs: Sequence[Run], output: Path) -> None:
-    """Validation loss by update; the difference to the baseline; the gradient norm, if known."""
+    """Validation loss by update; the difference to a baseline; the gradient norm, if known.
+
+    Models on ADMIN have a column of their own. The baseline is black, the other colours are those
+    of the order.
+    """
     seeds = by_name(runs)
-    baseline = next(name for name in (*BASELINES, *seeds) if name in seeds)
-    baselines = {run.seed: run.losses for run in seeds[baseline]}
     admin = [name for name in seeds if name.startswith("admin")]
     others = [name for name in seeds if name not in admin]
     shown = {"Post-LN and Pre-LN": others, "on ADMIN": admin}
@@ -196,26 +192,32 @@ def draw(runs: Sequence[Run], output: Path) -> None:
     figure = new_figure(1 + 5 * len(shown), 4 * rows, dpi=110)
     panels = figure.subplots(rows, len(shown), sharex=True, sharey="row", squeeze=False)
     for column, (title, names) in zip(panels.T, shown.items()):
-        for name in dict.fromkeys([baseline, *names]):
-            own = seeds[name]
-            plot(column[0], name, [run.losses for run in own])
-            compared = differences({run.seed: run.losses for run in own}, baselines)
-            if compared and name != baseline:
-                plot(column[1], name, compared)
-            norms = [run.gradient_norms for run in own if run.gradient_norms]
-            if norms:
-                plot(column[2], name, norms)
+        draw_column(column, {name: seeds[name] for name in names})
         column[0].set(title=title)
-        column[0].legend(fontsize=8)
         column[-1].set(xlabel="updates")
         for axes in column:
             axes.grid(alpha=0.3)
     panels[0][0].set_ylabel("validation loss, bits per subword")
-    panels[1][0].set_ylabel(f"the same, less that of '{baseline}'")
     if rows == 3:
         panels[2][0].set(ylabel="largest gradient norm since the last validation", yscale="log")
     figure.tight_layout()
     save(figure, output)
+
+
+def draw_column(column, seeds: Dict[str, List[Run]]) -> None:
+    baseline = next(name for name in (*BASELINES, *seeds) if name in seeds)
+    baselines = {run.seed: run.losses for run in seeds[baseline]}
+    for number, (name, runs) in enumerate(seeds.items()):
+        color = "black" if name == baseline else f"C{number}"
+        plot_seeds(column[0], name, color, [run.losses for run in runs])
+        compared = differences({run.seed: run.losses for run in runs}, baselines)
+        if compared and name != baseline:
+            plot_seeds(column[1], name, color, compared)
+        norms = [run.gradient_norms for run in runs if run.gradient_norms]
+        if norms:
+            plot_seeds(column[2], name, color, norms)
+    column[0].legend(fontsize=8)
+    column[1].set_ylabel(f"the same, less that of '{baseline}'")
 
 
 def main() -> None:

@@ -182,7 +182,7 @@ run_step() { # what, command...
     printf '%q ' "$@"
     echo
   else
-    with_signals "$@"
+    "$@"
   fi
 }
 

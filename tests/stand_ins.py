@@ -43,11 +43,11 @@ echo "Generate test with beam=5: BLEU4 = 30.50, 60.0/40.0 (BP=1.000)"
 """
 
 
-def stand_in_environment(folder):
+def stand_in_environment(folder, training=STAND_IN_TRAINING):
     """The variables with which a script takes it; a training with WAIT waits for a signal."""
     programs = folder / "bin"
     programs.mkdir(parents=True)
-    stand_ins = {"python3": STAND_IN_PYTHON, "fairseq-train": STAND_IN_TRAINING}
+    stand_ins = {"python3": STAND_IN_PYTHON, "fairseq-train": training}
     for name, text in {**stand_ins, "fairseq-generate": STAND_IN_TRANSLATION}.items():
         (programs / name).write_text(text)
         (programs / name).chmod(0o755)

@@ -3,10 +3,12 @@
 import csv
 import importlib.util
 import json
+import math
 import re
 
 import pytest
-from conftest import PROJECT
+from conftest import PROJECT, run
+from stand_ins import stand_in_environment
 
 from results import rates as tried_rates
 from results import translation_table
@@ -94,7 +96,7 @@ def test_table(tmp_path):
     "names, norms, panels, shown",
     [
         (["none", "mean"], {}, 2, ["none", "mean"]),
-        (["sum", "admin"], {}, 4, ["admin", "sum"]),
+        (["sum", "admin"], {}, 4, ["sum"]),
         (["admin-mean"], {100: 0.5, 200: 1.5}, 3, ["admin-mean"]),
     ],
 )
@@ -105,7 +107,9 @@ def test_picture_of_what_is_there(names, norms, panels, shown, tmp_path, monkeyp
     runs = [translation_table.Run(name, 1, 1000, losses, norms) for name in names]
     translation_table.draw(runs, tmp_path / "loss.png")
     assert len(drawn[0].axes) == panels
-    assert [line.get_label() for line in drawn[0].axes[0].lines] == shown
+    lines = drawn[0].axes[0].lines
+    assert [line.get_label() for line in lines] == shown
+    assert len({line.get_color() for line in lines}) == len(shown)
     assert norms == {} or [*drawn[0].axes[2].lines[0].get_ydata()] == [*norms.values()]
 
 
@@ -252,3 +256,32 @@ def test_heads_in_the_bins_of_the_paper(tmp_path):
         ["lower half", "50", "50", "0", "1.500"],
         ["upper half", "0", "0", "100", "4.000"],
     ]
+
+
+# Two rates diverge, each in another way; with the sum the full training fails, too.
+STAND_IN = """#!/bin/bash
+case "$* " in
+  *"--lr 4e-3 "*) echo "FloatingPointError: gradients are Nan/Inf"; exit 1 ;;
+  *"--residual-attention sum "*"--max-update 5000 "*) exit 1 ;;
+  *"--lr 1e-3 "*) loss=nan ;;
+  *) loss=9.25 ;;
+esac
+echo "1 | INFO | train_inner | epoch 001: 1 / 9 nll_loss=8, wps=5, gnorm=0.5, num_updates=9, $*"
+echo "1 | INFO | valid | valid on 'valid' subset | loss 9 | nll_loss $loss | num_updates 9"
+"""
+
+
+def test_a_rate_that_diverges_is_not_chosen(tmp_path):
+    """Nor does a training that fails keep the others from the table."""
+    corpus, out = tmp_path / "a corpus", tmp_path / "out"
+    for file in ("data-bin/dict.en.txt", "raw/test.en", "raw/test.fr"):
+        (corpus / file).parent.mkdir(parents=True, exist_ok=True)
+        (corpus / file).touch()
+    environment = stand_in_environment(tmp_path / "environment", training=STAND_IN)
+    line = [RESULTS / "depth/run.sh", "--corpus", corpus, "--out", out, "--no-translation"]
+    result = run(*line, "--seeds", 7, "admin-sum", "admin-mean", env=environment, check=False)
+    assert result.returncode == 1 and "admin-sum, seed 7: exit code 1" in result.stderr
+    assert "--lr 2e-3 " in (out / "admin-mean-7.log").read_text()
+    rates = read_rows(tried_rates.Rate, out / "rates.csv")
+    assert [row.loss for row in rates] == 2 * [math.inf, 9.25, math.inf]
+    assert "| ADMIN, mean in all three | 9.250 |" in result.stdout

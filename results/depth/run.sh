@@ -16,16 +16,18 @@
 #   --no-translation   train and validate only
 #   NAME...        which of them                   (default: all)
 #
-#   admin                                ours on ADMIN, without residual scores
-#   admin-mean, admin-sum, admin-cross   with their mean, their sum, the mean in cross-attention alone
-#   fairseq-pre-ln                       fairseq's own Transformer
-#   deepnorm, admin-analytic             ours with another scaling of sub-layers, without residual scores
-#   none                                 ours, Post-LN
+#   admin                      ours on ADMIN, without residual scores
+#   admin-mean, admin-sum      with their mean, their sum
+#   admin-cross                with their mean in cross-attention alone
+#   fairseq-pre-ln             fairseq's own Transformer
+#   deepnorm, admin-analytic   ours with another scaling of sub-layers, without residual scores
+#   none                       ours, Post-LN
 #
-# What is done is not done again; what was interrupted goes on. A training takes about 75 minutes on
-# one core, and the short ones 8. At the end there are curves.csv, table.md and loss.png of all that
-# is there so far, the scores of each seed, in scores-NAME-SEED.json with the comparisons with NAME,
-# and omega_by_depth.png.
+# What is done is not done again; what was interrupted goes on, but short trainings start anew. A
+# training takes about 75 minutes on one core, and the short ones 8. At the end there are curves.csv,
+# rates.csv, table.md and loss.png of all that is there so far, and the scores of each seed, in
+# scores-NAME-SEED.json with the comparisons with NAME (none, admin, mean, admin-mean); also
+# omega_by_depth.png.
 #
 # Example
 #

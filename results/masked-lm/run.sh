@@ -128,12 +128,13 @@ train_briefly() { # name, learning rate, folder
 
 # Pre-training, its accuracy on the test set, and fine-tuning.
 one() { # name, language, seed
-  local run="$OUT/$2/$1-$3" updates mask rates
+  local run="$OUT/$2/$1-$3" updates mask rates rate
   updates="$(updates_of "$1")"
   read -ra rates <<<"$(rates_of "$(model_of "$1")")"
+  rate="$(rate_of "$(model_of "$1")" "${rates[@]}")"
   if [[ ! -e "$run.trained" ]]; then
-    train "$1" "$2" "$3" "$(rate_of "$(model_of "$1")" "${rates[@]}")" "$updates" \
-      --save-dir "$run" --no-epoch-checkpoints --save-interval-updates 1000 --keep-interval-updates 1 \
+    train "$1" "$2" "$3" "$rate" "$updates" --save-dir "$run" --no-epoch-checkpoints \
+      --save-interval-updates 1000 --keep-interval-updates 1 \
       --validate-interval-updates 250 >>"$run.log" 2>&1
     : >"$run.trained"
   fi
@@ -183,7 +184,8 @@ for name in "${models[@]}"; do
   read -ra rates <<<"$(rates_of "$name")"
   try_rates "$name" "${rates[@]}"
 done
-wait_for_jobs
+failed=0
+wait_for_jobs || failed=1
 for seed in "${SEEDS[@]}"; do
   for language in "${LANGUAGES[@]}"; do
     for name in "${NAMES[@]}"; do
@@ -191,7 +193,6 @@ for seed in "${SEEDS[@]}"; do
     done
   done
 done
-failed=0
 wait_for_jobs || failed=1
 python3 "$PROJECT/results/masked-lm/summarize.py" --runs "$OUT" --out "$OUT"
 python3 "$PROJECT/results/masked-lm/attention_bins.py" --runs "$OUT" >"$OUT/attention.md.tmp"

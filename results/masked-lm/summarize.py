@@ -1,6 +1,6 @@
 """From the trainings of run.sh to curves.csv, final.csv, rates.csv, table.md and accuracy.png.
 
-    python results/masked-lm/summarize.py --runs DIR --out DIR
+    PYTHONPATH=. python results/masked-lm/summarize.py --runs DIR --out DIR
 
 Where there are no logs in --runs, the files .csv of --out are read instead, so that table and
 picture can be made again from what is in the repository.

@@ -20,9 +20,10 @@
 #   encoder, decoder, cross                  ours: the mean, in this one of the three attentions
 #   admin, admin-mean, admin-encoder, ...    ours on ADMIN
 #
-# What is done is not done again; what was interrupted goes on. A training takes about 30 minutes on
-# one core. At the end there are curves.csv, table.md and loss.png of all that is there so far, and
-# the scores of each seed, in scores-NAME-SEED.json with the comparisons with NAME.
+# What is done is not done again; what was interrupted goes on, but short trainings start anew. A
+# training takes about 15 minutes on one quiet core. At the end there are curves.csv, table.md and
+# loss.png of all that is there so far, with several rates also rates.csv, and the scores of each
+# seed, in scores-NAME-SEED.json with the comparisons with NAME (none, admin, mean, admin-mean).
 #
 # Example
 #
