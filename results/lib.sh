@@ -81,8 +81,8 @@ stop_jobs() {
 # script has `train_briefly NAME RATE FOLDER`, and in VALID_LOSS what a log has before the loss.
 try_rates() { # name, learning rates...
   local rate
-  mkdir -p "$OUT/rates"
   [[ $# -gt 2 ]] || return 0
+  mkdir -p "$OUT/rates"
   for rate in "${@:2}"; do job "$1 at $rate" try_rate "$1" "$rate"; done
 }
 
