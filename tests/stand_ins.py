@@ -35,7 +35,8 @@ for epoch in range(int(os.environ["EPOCHS_DONE"])):
     (folder / f"checkpoint{epoch + 1}.pt").touch()
 if os.environ.get("WAIT"):
     (folder / "is waiting").touch()
-    time.sleep(60)
+    for _ in range(600):  # one long sleep would miss a signal that comes just before it
+        time.sleep(0.1)
 END
 """
 STAND_IN_TRANSLATION = """#!/bin/bash
@@ -65,8 +66,11 @@ def exit_code_after(number, line, environment, folder, to_all=False):
     ) as process:
         try:
             wait_for((folder / "is waiting").exists, process, seconds=60)
-            (os.killpg if to_all else os.kill)(process.pid, number)
-            return process.wait(30)
+            for _ in range(6):  # one that comes just before bash waits is seen too late
+                (os.killpg if to_all else os.kill)(process.pid, number)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    return process.wait(5)
+            raise AssertionError(f"{line[0]} goes on after a signal")
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)

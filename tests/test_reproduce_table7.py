@@ -113,7 +113,8 @@ def test_what_is_done_is_not_done_again(prepared, raw_corpus, trained, tmp_path)
 def test_a_signal_to_the_script_reaches_its_training(prepared, raw_corpus, tmp_path):
     out = tmp_path / "out"
     line = [SCRIPT, "--row", "fr-6-6", "--corpus", "debian", "--scale", "cpu"]
-    line += ["--corpora", raw_corpus, "--corpus-dir", prepared, "--out", out]
+    corpus = shutil.copytree(prepared, tmp_path / "a corpus")
+    line += ["--corpora", raw_corpus, "--corpus-dir", corpus, "--out", out]
     environment = stand_in_environment(tmp_path / "environment")
     assert exit_code_after(signal.SIGTERM, line, environment, out / "checkpoints") == 143
     assert (out / "checkpoints/saved").exists() and not (out / "training-is-done").exists()
