@@ -7,7 +7,7 @@
 #   ALL       the models it knows, and their order; those of `options_of`
 #   MODEL     options of fairseq-train: sizes
 #   UPDATES   length of a training
-#   WARMUP    updates until the learning rate is at its peak; of short trainings a quarter
+#   WARMUP    updates until the learning rate is at its peak; in a short training a quarter of all
 #   INTERVAL  updates between validations, and between the checkpoints of which four are averaged
 #   LR        peak learning rates
 
@@ -24,15 +24,12 @@ options_of() { # name; prints the options in which the model differs
       echo "--arch transformer --encoder-normalize-before --decoder-normalize-before"
       return
       ;;
-    deepnorm | admin-analytic)
-      echo "--arch realformer --residual-attention none --sublayer-scaling $1"
-      return
-      ;;
+    deepnorm | admin-analytic) scaling="$1" ;;
     admin | admin-*) scaling="admin" ;;
   esac
   echo "--arch realformer --sublayer-scaling $scaling"
   case "${1#admin-}" in
-    none | admin) echo "--residual-attention none" ;;
+    none | admin | deepnorm | analytic) echo "--residual-attention none" ;;
     mean | sum) echo "--residual-attention ${1#admin-}" ;;
     encoder | decoder | cross) echo "--residual-attention mean --residual-chains ${1#admin-}" ;;
     *) return 1 ;;
@@ -52,10 +49,10 @@ read_experiment() { # the command line
   need_count --updates "$UPDATES"
   [[ "$UPDATES" -ge "$least" ]] ||
     die "--updates $UPDATES: at least $least, four checkpoints $INTERVAL updates apart"
+  split_words RATES "$LR"
+  [[ ${#RATES[@]} -gt 0 ]] || die "--lr: a list without numbers"
   begin_experiment
   keep_options "$OUT" "--corpus $CORPUS --updates $UPDATES --lr $LR --dropout $DROPOUT"
-  split_words LR "$LR"
-  [[ ${#LR[@]} -gt 0 ]] || die "--lr: a list without numbers"
   write_versions "$OUT/versions.txt"
 }
 
@@ -88,7 +85,7 @@ translate() { # folder
 # All of one training.
 one() { # name, seed
   local run="$OUT/$1-$2" rate
-  rate="$(rate_of "$1" "${LR[@]}")"
+  rate="$(rate_of "$1" "${RATES[@]}")"
   if [[ ! -e "$run.trained" ]]; then
     train "$1" "$2" "$rate" "$UPDATES" "$WARMUP" "$run" --no-epoch-checkpoints \
       --save-interval-updates "$INTERVAL" --keep-interval-updates 4 \
@@ -117,7 +114,7 @@ run_experiment() { # the command line
   read_experiment "$@"
   trap stop_jobs INT TERM
   FAILED=0
-  for name in "${NAMES[@]}"; do try_rates "$name" "${LR[@]}"; done
+  for name in "${NAMES[@]}"; do try_rates "$name" "${RATES[@]}"; done
   wait_for_jobs || FAILED=1
   for seed in "${SEEDS[@]}"; do
     for name in "${NAMES[@]}"; do job "$name, seed $seed" one "$name" "$seed"; done

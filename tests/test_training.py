@@ -38,6 +38,7 @@ def test_training_with_a_best_bleu_resumes(prepared, tmp_path):
         assert (tmp_path / "checkpoint_best.pt").is_file()
     assert "best_bleu" in log
     assert min(losses(log)) == 2
+    assert (tmp_path / "checkpoint_last.pt").is_file()
 
 
 def test_vanilla_checkpoint_is_fine_tuned(prepared, tmp_path):
