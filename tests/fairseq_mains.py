@@ -5,6 +5,7 @@ import copy
 import io
 import logging
 import re
+import signal
 import sys
 from collections import defaultdict
 from unittest import mock
@@ -19,6 +20,7 @@ from fairseq_cli import train as fairseq_train
 from fairseq_cli import validate as fairseq_validate
 
 from realformer_checkpoints.safe_types import allow_fairseq_checkpoints
+from realformer_fairseq.training.stop_signals import SIGNALS
 from realformer_fairseq.training.trainer import RealFormerTrainer
 
 COMMON = ("--user-dir", PROJECT / "realformer_fairseq", "--cpu")
@@ -92,7 +94,13 @@ def train(*arguments):
     # fairseq keeps the best score on its function, where the next training of a process finds it.
     vars(checkpoint_utils.save_checkpoint).pop("best", None)
     vars(fairseq_train.should_stop_early).pop("best", None)
-    return printed(fairseq_train, *arguments)
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    try:
+        return printed(fairseq_train, *arguments)
+    finally:
+        # One that a signal ends ignores further ones, and so would all that this process starts.
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def log_of_training(data, checkpoints, *arguments, validate=False):
