@@ -24,7 +24,9 @@ def check_output(flag: str, path: Optional[str]) -> None:
         raise UserError(f"{flag}: '{path}' is a folder, not a file")
     if not os.path.isdir(folder):
         raise UserError(f"{flag} {path}: no such folder: '{folder}'")
-    if not os.access(path if os.path.exists(path) else folder, os.W_OK):
+    # A file is written beside where it is to be; a device or a pipe is not.
+    place = path if os.path.exists(path) and not os.path.isfile(path) else folder
+    if not os.access(place, os.W_OK):
         raise UserError(f"{flag}: '{path}' cannot be written")
 
 

@@ -12,6 +12,7 @@ from fairseq.ngram_repeat_block import NGramRepeatBlock
 from fairseq.sequence_generator import SequenceGeneratorWithAlignment
 from models import EOS, MODES, PAD, TASK, build, logits, with_trained_omega
 
+from realformer_runtime.engine.translation import Search
 from realformer_runtime.engine.translator import Translator
 
 SEARCH = dict(max_len_b=12)
@@ -224,3 +225,12 @@ def test_sampling_draws_from_the_model(folder, model):
         assert len(found) == 20
     again, twice = (translator.translate_tokens([words], **draw)[0] for _ in range(2))
     assert [h.tokens.tolist() for h in again] == [h.tokens.tolist() for h in twice]
+
+
+def test_sampling_draws_on_from_batch_to_batch_and_from_call_to_call(folder):
+    (words,) = sentences([5])
+    translator, draw = Translator(folder), dict(sampling=True, beam=1, max_len_b=8)
+    copies = translator.translate_tokens([words] * 8, max_tokens=len(words) + 1, **draw)
+    assert len({tuple(each.tokens) for (each,) in copies}) > 1
+    search = Search(translator, **draw)
+    assert len({text for _ in range(8) for text in search.translate_sentences([[words]])}) > 1

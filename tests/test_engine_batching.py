@@ -83,6 +83,14 @@ def test_many_short_lines_are_not_one_batch(held, monkeypatch):
     assert [len(sentences) for sentences, _ in held.batcher.translator.calls] == [1, *[2] * 5]
 
 
+def test_a_request_draws_on_from_batch_to_batch(held):
+    request = in_queue(held, 7, *["a b c d e f g h i"] * 6, sampling=True)
+    held.batcher.translator.gate.set()
+    request.wait()
+    _, first, second = held.batcher.translator.calls
+    assert first[1]["random"] is second[1]["random"]
+
+
 def test_drawn_translations_do_not_depend_on_other_requests(held):
     requests = [in_queue(held, count, f"{count} a", sampling=True) for count in (2, 3)]
     held.batcher.translator.gate.set()

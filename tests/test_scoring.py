@@ -59,6 +59,22 @@ def test_a_curly_apostrophe_that_fairseq_left_apart_is_joined(tmp_path):
     assert hypotheses == ["l’ami d’Anna dort."]
 
 
+@pytest.mark.parametrize(
+    ("words", "detokenised", "raw"),
+    [
+        # What --remove-bpe sentencepiece leaves, with and without --bpe sentencepiece.
+        ("50 % der ‘Leute’ hier.", "50%der‘Leute’hier.", "50 % der ‘Leute’ hier."),
+        ("Say 'no' to 50 %, sir.", "Say 'no' to 50 %, sir.", "Say 'no' to 50 %, sir."),
+        # What --bpe sentencepiece leaves.
+        ("▁squ ash ▁’ em .", "squash ’em.", "squash ’em."),
+    ],
+)
+def test_joined_pieces_are_raw_text(tmp_path, capsys, words, detokenised, raw):
+    lines = [f"H-0\t-1\t{words}", f"D-0\t-1\t{detokenised}"]
+    assert hypothesis_files.read_hypotheses(write(tmp_path / "log", lines), "en", 1) == [raw]
+    assert capsys.readouterr().err == ""
+
+
 def test_only_a_line_feed_ends_a_line(tmp_path):
     lines = ["un\u2028deux", "trois\u0085quatre", "", "cinq\x0csix"]
     assert hypothesis_files.read_lines(write(tmp_path / "plain", lines)) == lines

@@ -5,6 +5,7 @@ import io
 import os
 import sys
 import unicodedata
+from pathlib import Path
 
 import pytest
 import regex
@@ -13,6 +14,7 @@ from conftest import MERGES, PROJECT, fails, run
 from public_corpora import dictionary_check, extraction
 from translations import score_bleu, write
 
+from realformer_runtime.atomic_output import check_output
 from realformer_runtime.command_line import UserError
 from realformer_runtime.scores import hypothesis_files
 from realformer_runtime.text import byte_pair_encoding, tokenization, utf8_lines
@@ -227,3 +229,12 @@ def test_the_environment_changes_no_text(command, tmp_path):
         results.append((result.returncode, result.stdout, result.stderr, files))
     assert results[0][0] == ("no été" in command)
     assert results[1:] == results[:1] * len(ENVIRONMENTS)
+
+
+def test_an_output_is_written_beside_the_file_that_is_there(tmp_path, monkeypatch):
+    """So a file that may be written to, in a folder that may not, is refused before the work."""
+    monkeypatch.setattr(os, "access", lambda place, _: not Path(place).is_dir())
+    (tmp_path / "out.fr").touch()
+    with pytest.raises(UserError, match="--output: '.*out.fr' cannot be written"):
+        check_output("--output", str(tmp_path / "out.fr"))
+    check_output("--output", "/dev/null")

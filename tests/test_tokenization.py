@@ -25,6 +25,8 @@ from realformer_runtime.text.utf8_lines import shows_nothing
         ("en", "Don't stop, Mr. Smith!", "Don &apos;t stop , Mr. Smith !"),
         ("en", "a well-known example", "a well @-@ known example"),
         ("en", "It’s Anna’s car.", "It ’s Anna ’s car ."),
+        ("en", "The boys’ toys, singin’ loud.", "The boys ’toys , singin ’loud ."),
+        ("en", "Ross’s, O’Brien’s, the ’90s.", "Ross ’s , O ’Brien ’s , the ’90s ."),
         ("en", "It costs $3.50 (or more).", "It costs $ 3.50 ( or more ) ."),
         ("fr", "L'ami n'est pas là.", "L&apos; ami n&apos; est pas là ."),
         ("fr", "L’ami qu’elle attend", "L’ ami qu’ elle attend"),
@@ -52,6 +54,11 @@ def test_curly_apostrophes(lang, apart, together):
     assert attach_curly_apostrophe(apart, lang) == together
     if together != apart:
         assert join_curly_apostrophe(together, lang) == apart.replace(" ’ ", "’")
+
+
+def test_a_quotation_mark_glues_no_words_together():
+    tokens = line_tokenizer("en")("Say ‘it’s old’ twice.")
+    assert line_detokenizer("en")(tokens) == "Say ‘ it’s old ’ twice."
 
 
 MOSES = "--moses --normalize-punctuation --remove-non-printing"

@@ -141,7 +141,8 @@ class Batcher:
 
     def _translate(self, batch: Sequence[Part]) -> None:
         """Translate a batch; where that fails, each job's part by itself."""
-        options = asdict(batch[0][0].options)
+        first = batch[0][0]
+        options = dict(asdict(first.options), random=first.random)
         sentences = [sentence for _, part in batch for sentence in part]
         try:
             texts = iter(self.translator.translate_sentences(sentences, **options))

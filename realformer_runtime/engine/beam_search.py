@@ -53,6 +53,7 @@ class BeamSearch:
         source: ``(B, S)``, with ``</s>``, padded on the right
         vocabulary: size of the target dictionary
         longest: the largest number of tokens that all models can write
+        random: what ``sampling`` draws with
         prefix: ``(B, any)``, tokens that translations start with, padded on the right
         attention: whether hypotheses get theirs
     """
@@ -64,6 +65,7 @@ class BeamSearch:
         source: np.ndarray,
         vocabulary: int,
         longest: int,
+        random: np.random.Generator,
         prefix: Optional[np.ndarray] = None,
         attention: bool = False,
     ):
@@ -82,7 +84,7 @@ class BeamSearch:
         self.finished: List[List[Hypothesis]] = [[] for _ in range(batch)]
         self.sentences = np.arange(batch)  # places in the batch of those that are not done
         self.prefix = np.zeros((batch, 0), np.int64) if prefix is None else prefix
-        self.sampler = Sampler(options) if options.sampling else None
+        self.sampler = Sampler(options, random) if options.sampling else None
         self.tokens = np.full((batch * self.beam, self.max_len + 2), PAD)
         self.tokens[:, 0] = EOS
         self.scores = np.zeros((batch * self.beam, self.max_len + 1), np.float32)  # cumulative

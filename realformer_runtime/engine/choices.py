@@ -62,9 +62,9 @@ def best_of_all(lprobs: np.ndarray, before: Optional[np.ndarray], batch: int, co
 class Sampler:
     """Draws a token for each beam. fairseq's numbers depend on torch's generator, these do not."""
 
-    def __init__(self, options: SearchOptions):
+    def __init__(self, options: SearchOptions, random: np.random.Generator):
         self.options = options
-        self.random = np.random.default_rng(options.seed)
+        self.random = random
 
     def __call__(
         self, lprobs: np.ndarray, before: Optional[np.ndarray], batch: int, beam: int

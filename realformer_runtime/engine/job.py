@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field
 from http import HTTPStatus
 from typing import Any, Dict, List, Optional, Sequence
 
+import numpy as np
+
 from ..command_line import UserError, printable
 from ..text.overlong_sentences import POLICIES, SPLIT
 from .search_options import SearchOptions
@@ -43,6 +45,7 @@ class Job:
         overlong: what to do with lines that are too long, one of ``POLICIES``
         sentences: each line as its parts in subwords, once the worker has made them
         translations: of the first lines, as far as they are done
+        random: what ``sampling`` draws with, for all lines
         refusal: why there is no translation
         ended: set when all translations or the refusal are there, or nobody waits any more
     """
@@ -52,8 +55,12 @@ class Job:
     overlong: str = SPLIT
     sentences: Sequence[Sequence[Sequence[str]]] = ()
     translations: List[str] = field(default_factory=list)
+    random: np.random.Generator = field(init=False)
     refusal: Optional[Refusal] = None
     ended: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self):
+        self.random = np.random.default_rng(self.options.seed)
 
     def waiting(self) -> int:
         """How many lines are not translated yet."""

@@ -7,6 +7,8 @@ import re
 import sys
 from typing import List, Sequence
 
+import numpy as np
+
 from ..command_line import ArgumentParser, UserError, flag, run_main
 from ..translation_command import (
     PROGRAM,
@@ -28,13 +30,17 @@ class Search:
     def __init__(self, translator: Translator, **options):
         self.translator = translator
         self.options = options
+        seed = translator.options.changed(options).seed
+        self.random = np.random.default_rng(seed)  # one for all calls
         self.subwords = translator.subwords
 
     def subword_limit(self) -> int:
         return self.translator.subword_limit(**self.options)
 
     def translate_sentences(self, sentences: Sequence[Sequence[Sequence[str]]]) -> List[str]:
-        return self.translator.translate_sentences(sentences, progress=True, **self.options)
+        return self.translator.translate_sentences(
+            sentences, progress=True, random=self.random, **self.options
+        )
 
 
 def search_arguments(words: Sequence[str]) -> dict:

@@ -81,16 +81,22 @@ class Translator:
         return min(self.options.changed(search).max_tokens, self.longest_source) - 1
 
     def translate_sentences(
-        self, sentences: Sequence[Sequence[Sequence[str]]], progress: bool = False, **search: Any
+        self,
+        sentences: Sequence[Sequence[Sequence[str]]],
+        progress: bool = False,
+        random: Optional[np.random.Generator] = None,
+        **search: Any,
     ) -> List[str]:
         """The raw translation of each sentence, which is a list of its parts in subwords.
 
         Args:
             progress: whether a long text gets a bar, on a terminal
+            random: what ``sampling`` draws with; None for one of ``seed``, anew in each call
             search: fields of ``SearchOptions``
         """
         parts = [part for sentence in sentences for part in sentence]
-        best = (found[0] for found in self.translate_tokens(parts, progress=progress, **search))
+        found = self.translate_tokens(parts, progress=progress, random=random, **search)
+        best = (hypotheses[0] for hypotheses in found)
         texts = (" ".join(self.target.decode(each.tokens)) for each in best)
         words = map(self._text.decode, texts)
         joined = (self._text.separator.join(next(words) for _ in parts) for parts in sentences)
@@ -102,6 +108,7 @@ class Translator:
         prefix: Optional[Sequence[Sequence[str]]] = None,
         alignment: bool = False,
         progress: bool = False,
+        random: Optional[np.random.Generator] = None,
         **search: Any,
     ) -> List[List[Hypothesis]]:
         """The ``nbest`` hypotheses of each sentence, the best first.
@@ -111,9 +118,11 @@ class Translator:
             prefix: subwords that each translation starts with
             alignment: also the attention of each hypothesis
             progress: whether a long text gets a bar, on a terminal
+            random: what ``sampling`` draws with; None for one of ``seed``, anew in each call
             search: fields of ``SearchOptions``
         """
         options = self.options.changed(search)
+        random = random or np.random.default_rng(options.seed)
         prefix = [()] * len(sentences) if prefix is None else prefix
         check_subwords(sentences, prefix, self.longest_source - 1)
         encoded = [self.source.encode(sentence) for sentence in sentences]
@@ -124,16 +133,13 @@ class Translator:
             for batch in batches([len(tokens) for tokens in encoded], options.max_tokens):
                 source = padded([encoded[number] for number in batch])
                 start = padded([starts[number] for number in batch])
-                best = self._search(options, source, start, alignment)
+                sizes = len(self.target), self.longest_target
+                best = BeamSearch(
+                    self.models, options, source, *sizes, random, start, alignment
+                ).run()
                 found.update((number, each[: options.nbest]) for number, each in zip(batch, best))
                 bar.update(len(batch))
         return [found[number] for number in range(len(encoded))]
-
-    def _search(
-        self, options: SearchOptions, source: np.ndarray, prefix: np.ndarray, alignment: bool
-    ) -> List[List[Hypothesis]]:
-        sizes = len(self.target), self.longest_target
-        return BeamSearch(self.models, options, source, *sizes, prefix, alignment).run()
 
 
 def text_processing(folder: Path, manifest: Manifest) -> TextProcessing:

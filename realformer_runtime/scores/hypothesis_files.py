@@ -2,7 +2,7 @@
 
 import re
 import sys
-from typing import Dict, List, Sequence
+from typing import Collection, Dict, List, Sequence
 
 from ..command_line import UserError
 from ..text.bpe_encoding import remove_bpe
@@ -12,6 +12,9 @@ from ..text.utf8_lines import open_text, read_utf8_lines
 
 LOG_LINE = re.compile(r"([HD])-([0-9]{1,18})\t[^\t]*\t(.*)")
 SUBWORD = re.compile(r"\w@@ \w|\u2581\w")
+# Of Moses' tokens, and of raw text; not French ? and !, which stand apart in both.
+POINT_APART = re.compile(r"(?:^| )[.,](?: |$)")
+POINT_AT_A_WORD = re.compile(r"\w[.,](?: |$)")
 SUBWORDS_ARE_TEXT = 10  # the marks may be text in fewer than one of so many lines
 TARGET_LINE = re.compile(r"T-[0-9]+\t.*")
 
@@ -56,8 +59,8 @@ def log_hypotheses(lines: Sequence[str], path: str, lang: str, count: int) -> Li
 
     They are the D- lines if fairseq detokenised these, else the H- lines, detokenised here. The
     space that fairseq's ``--tokenizer moses`` leaves in ``l’ ami`` is removed. Pieces of
-    SentencePiece are joined, and are raw text then. Of several
-    hypotheses for a sentence (``--nbest``) the first is the best.
+    SentencePiece are joined, and are raw text then; so are H- lines in which fairseq has joined
+    them. Of several hypotheses for a sentence (``--nbest``) the first is the best.
 
     Raises:
         UserError: one of ``count`` sentences is missing. fairseq leaves out the last batch if its
@@ -79,14 +82,29 @@ def log_hypotheses(lines: Sequence[str], path: str, lang: str, count: int) -> Li
     if 2 * sum(text.startswith(WORD_START) for text in texts.values()) > len(texts):
         return [join_pieces(texts[number]) for number in sorted(texts)]
     joined = {number: remove_bpe(text) for number, text in found["H"].items()}
+    if pieces_are_joined(found["H"].values(), found["D"].values()):
+        return [found["H"][number] for number in sorted(found["H"])]
     if subwords or not found["D"] or found["D"] == joined:
         print(f"{path}: not detokenised by fairseq-generate, done here", file=sys.stderr)
         detokenize = line_detokenizer(lang)
-        texts = {number: detokenize(remove_bpe(text)) for number, text in texts.items()}
-    return [
-        join_curly_apostrophe(attach_curly_apostrophe(texts[number], lang), lang)
-        for number in sorted(texts)
-    ]
+        return [detokenize(remove_bpe(texts[number])) for number in sorted(texts)]
+    return [join_apart(texts[number], lang) for number in sorted(texts)]
+
+
+def pieces_are_joined(words: Collection[str], detokenised: Collection[str]) -> bool:
+    """Whether H- lines are raw text, in which ``--remove-bpe sentencepiece`` has joined pieces.
+
+    With ``--bpe sentencepiece``, too, fairseq joins twice, and D- lines have no spaces.
+    """
+    if [text.replace(" ", "") for text in words] == list(detokenised):
+        return any(" " in text for text in words)
+    return not any(map(POINT_APART.search, words)) and any(map(POINT_AT_A_WORD.search, words))
+
+
+def join_apart(text: str, lang: str) -> str:
+    """A detokenised line with its curly apostrophes joined, where these stand apart."""
+    attached = attach_curly_apostrophe(text, lang)
+    return text if attached == text else join_curly_apostrophe(attached, lang)
 
 
 def read_hypotheses(path: str, lang: str, count: int) -> List[str]:

@@ -43,6 +43,12 @@ ELIDING_LANGUAGES = ("fr", "it", "ga", "ca")
 UNSEEN = re.compile(r"[\x00-\x08\x0e-\x1b\xad\u2060\ufeff]")
 UNSEEN_BETWEEN_SPACES = re.compile(rf"{UNSEEN.pattern[:-1]}\u200b]")
 BETWEEN_WORDS = re.compile(r"(\w) ’ (?=\w)")
+# Where a curly apostrophe has been attached.
+AFTER_AN_ELIDED_WORD = re.compile(r"(?<=\w)’ (?=\w)")
+OF_A_QUOTATION = re.compile(r"(‘(?:[^‘’]|\w’\w)*) ’(?=\w)")
+OF_AN_ENGLISH_WORD = re.compile(r"(?<=\w) ’(?=(?:s|t|re|ve|ll|d|m)\b)", re.I)
+OF_AN_ENGLISH_ENDING = re.compile(r"((?:[sxz]|\Bin)) ’(?=[^\W\d])")
+WITHIN_A_WORD = re.compile(r"(?<=\w) ’(?=[^\W\d])|(?<=\d) ’(?=\d)")
 
 
 def single_spaces(line: str) -> str:
@@ -66,9 +72,20 @@ def attach_curly_apostrophe(tokenised: str, lang: str) -> str:
 
 
 def join_curly_apostrophe(detokenised: str, lang: str) -> str:
-    """Undo ``attach_curly_apostrophe``."""
-    split = r"(?<=\w)’ (?=\w)" if lang in ELIDING_LANGUAGES else r"(?<=\w) ’(?=\w)"
-    return re.sub(split, "’", detokenised)
+    """Undo ``attach_curly_apostrophe``, which has lost whether the ``’`` ended a word.
+
+    One that closes a quotation stays a token of its own, as other curly quotes do. In English it
+    ends a word in s, x, z or in’ (``the boys’ toys``, ``singin’ loud``), except before what follows
+    it in ``it’s``, ``we’re`` and the like.
+    """
+    if "’" not in detokenised:
+        return detokenised
+    if lang in ELIDING_LANGUAGES:
+        return AFTER_AN_ELIDED_WORD.sub("’", detokenised)
+    if lang == "en":
+        detokenised = OF_AN_ENGLISH_WORD.sub("’", detokenised)
+        detokenised = OF_AN_ENGLISH_ENDING.sub(r"\1’ ", detokenised)
+    return WITHIN_A_WORD.sub("’", OF_A_QUOTATION.sub(r"\1 ’ ", detokenised))
 
 
 def line_tokenizer(lang: str) -> Callable[[str], str]:
