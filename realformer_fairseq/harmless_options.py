@@ -8,6 +8,7 @@ import ast
 import sys
 from typing import Any
 
+import fairseq.criterions  # noqa: F401
 import fairseq.models  # noqa: F401  which imports every model
 
 from realformer_runtime.command_line import UserError
@@ -37,7 +38,7 @@ def evaluate(text: Any) -> Any:
 
 
 def run_no_options() -> None:
-    """Give the modules of fairseq that build models another ``eval``."""
+    """Give fairseq's modules another ``eval``: those that build models, criteria and the like."""
     for name, module in list(sys.modules.items()):
-        if name == "fairseq.utils" or name.startswith("fairseq.models."):
+        if name.startswith("fairseq."):
             module.eval = evaluate

@@ -270,6 +270,10 @@ def test_multilingual_translation(data, tmp_path):
         model.residual_attention = mode
         paths[mode] = tmp_path / f"{mode}.pt"
         torch.save(state, paths[mode])
+    state = load(paths["ours"])
+    state["model"] = {k: v for k, v in state["model"].items() if not k.endswith(".omega")}
+    paths["without omega"] = tmp_path / "without omega.pt"
+    torch.save(state, paths["without omega"])
     found = dict(zip(paths, generate_each(data, paths.values(), *MULTI, *DIRECTION)))
     assert_same(found["none"], found["vanilla"])
     assert not is_same(found["mean"], found["vanilla"])
@@ -277,6 +281,14 @@ def test_multilingual_translation(data, tmp_path):
     ours = load(paths["ours"])["model"]
     omega = "encoder.layers.0.self_attn_residual.omega"
     assert torch.equal(ours[f"models.fr-en.{omega}"], ours[f"models.en-fr.{omega}"])
+    for missing_omega, is_1 in (("one", True), ("initial", False)):
+        path, overrides = (
+            str(paths["without omega"]),
+            dict(missing_omega=missing_omega, data=str(data)),
+        )
+        (model,), *_ = load_model_ensemble_and_task([path], overrides)
+        found = model.state_dict()[f"models.fr-en.{omega}"]
+        assert torch.equal(found, torch.ones_like(found)) == is_1
 
 
 @pytest.mark.parametrize(

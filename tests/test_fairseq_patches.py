@@ -6,6 +6,7 @@ import pytest
 import torch
 from conftest import PROJECT, TRAINING, run
 from fairseq import checkpoint_utils, utils
+from fairseq.criterions.ctc import CtcCriterion, CtcCriterionConfig
 from fairseq.models import ARCH_MODEL_REGISTRY
 from fairseq.trainer import Trainer
 from fairseq_mains import make_trainer
@@ -111,6 +112,8 @@ def test_options_of_a_checkpoint_are_not_run(arch, option, further, tmp_path):
     args = arguments(arch, **{option: code}, decoder_layers_to_keep=None, **further)
     with pytest.raises(UserError, match="open.*accepted are|open.*comma-separated"):
         ARCH_MODEL_REGISTRY[arch].build_model(args, TASK)
+    with pytest.raises(UserError, match="open.*accepted are"):  # as fairseq-validate does
+        CtcCriterion(CtcCriterionConfig(wer_args=code), TASK)
     assert not list(tmp_path.iterdir())
     assert utils.eval_str_list("10,20", int) == [10, 20] and utils.eval_bool("True")
     assert utils.eval_str_list("[3] * 2") == [3.0, 3.0]

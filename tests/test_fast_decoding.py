@@ -6,7 +6,7 @@ from models import EOS, MODES, PAD, assert_close, batch, build
 
 from realformer_fairseq.models.encoder import shared_by
 from realformer_fairseq.modules.decoding_cache import append_step
-from realformer_fairseq.modules.linear import FEW_ROWS, Linear, linear
+from realformer_fairseq.modules.linear import FEW_ROWS, Linear, PackedLinear, linear
 
 BEAM = 3
 
@@ -179,7 +179,7 @@ def test_one_product_for_queries_keys_and_values():
     changes = [
         lambda: None,
         lambda: attention.k_proj.weight.data.mul_(2),
-        lambda: attention.load_state_dict(other, strict=False),
+        lambda: attention.load_state_dict(other),
         model.double,
     ]
     for change in changes:
@@ -188,6 +188,7 @@ def test_one_product_for_queries_keys_and_values():
         with torch.no_grad():
             separate = [attention.q_proj(x), attention.k_proj(x), attention.v_proj(x)]
             torch.testing.assert_close(attention._packed_projection(x), torch.cat(separate, dim=-1))
+    assert model.state_dict().keys() == build().state_dict().keys()
 
 
 def test_hooks_on_projections_are_called_in_every_step():
@@ -209,7 +210,7 @@ def test_a_model_that_may_be_trained_keeps_torchs_linear_layers():
     assert {type(m) for m in model.modules() if isinstance(m, torch.nn.Linear)} == {torch.nn.Linear}
     model.make_generation_fast_()
     decoder = [m for m in model.decoder.modules() if isinstance(m, torch.nn.Linear)]
-    assert {type(m) for m in decoder} == {Linear}
+    assert {type(m) for m in decoder} == {Linear, PackedLinear}
 
 
 def test_what_a_step_returns_for_alignment_is_the_same_for_shared_keys():

@@ -1,6 +1,7 @@
 """``RealFormerModel.from_pretrained`` on a folder; ``translate`` is in test_translation.py."""
 
 import copy
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -9,7 +10,7 @@ from fairseq.models.transformer import TransformerModel
 from hubs import from_pretrained
 
 from realformer_fairseq import RealFormerModel
-from realformer_fairseq.models.hub_interface import check_files
+from realformer_fairseq.models.hub_files import check_files
 from realformer_runtime.command_line import UserError
 
 
@@ -113,6 +114,43 @@ def test_fairseqs_own_from_pretrained_loads_ours(trained, prepared, pairs, hub):
     torch.testing.assert_close(
         other.models[0].state_dict(), hub.models[0].state_dict(), rtol=0, atol=0
     )
+
+
+def test_languages_are_the_checkpoints(trained, prepared, pairs, hub):
+    """fairseq's default is English, on both sides."""
+    options = {"bpe": "subword_nmt", "bpe_codes": str(prepared / "code")}
+    other = RealFormerModel.from_pretrained(
+        trained,
+        "checkpoint_last.pt",
+        prepared / "data-bin",
+        tokenizer="realformer_moses",
+        **options,
+    )
+    text = "L’ami d’Anna."
+    assert other.tokenizer.encode_target(text) == hub.tokenizer.encode_target(text)
+    assert other.detokenize("l&apos; ami d&apos; Anna .") == "l'ami d'Anna."
+
+
+def test_a_translation_is_not_made_of_the_sources_characters(hub, pairs, monkeypatch):
+    """U+200C, which Persian writes within words, is left out where the source does not know it."""
+    expected = hub.score(pairs[0][0], pairs[1][0])
+    monkeypatch.setattr(hub, "tokenizer", SimpleNamespace(encode=hub.tokenizer.encode_target))
+    monkeypatch.setattr(hub, "_in_known_characters", lambda text: text[:1])
+    found = hub.score("the", pairs[1][0])
+    assert torch.equal(found["tokens"], expected["tokens"])
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"lenpn": 1}, "lenpn: fairseq-generate has no such option"),
+        ({"nbest": 2}, "nbest: has no effect here"),
+        ({"beam": 0}, "beam: '0' is not a number from 1 to"),
+    ],
+)
+def test_an_option_of_no_use_is_named(hub, options, message):
+    with pytest.raises(UserError, match=message):
+        hub.translate("the", **options)
 
 
 @pytest.mark.parametrize("data", [__file__, "https://example.org/data.tar.gz"])

@@ -133,7 +133,7 @@ def test_what_is_no_text_is_not_filled_in(load):
     hub = load()
     for special in ("<s>", "<pad>", "</s>"):
         expect(hub, special)
-    found = [piece for _, _, piece in hub.fill_mask("the <mask>", topk=14)]
+    found = [piece for _, _, piece in hub.fill_mask("the <mask>", topk=1000)]
     assert sorted(found) == sorted([*WORDS, "<unk>", "<mask>"])
 
 
@@ -184,6 +184,13 @@ def test_a_new_head_can_be_registered_and_an_unknown_one_is_named(load):
 def test_a_text_without_one_mask_is_refused(text, count, load):
     with pytest.raises(UserError, match=f"'{text}' has {count} <mask>, not one"):
         load().fill_mask(text)
+
+
+def test_a_segment_that_the_model_has_not_is_named(load):
+    hub = load()
+    tokens = hub.encode("the cat")
+    with pytest.raises(ValueError, match="token_types: the model's segments are 0 to 1"):
+        hub.extract_features(tokens, token_types=torch.full_like(tokens, 2))
 
 
 @pytest.mark.parametrize("call", ["extract_features", "fill_mask"])

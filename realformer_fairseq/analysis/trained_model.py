@@ -16,6 +16,8 @@ from realformer_checkpoints.incomplete_states import load_with_options
 from realformer_checkpoints.reading import stored_option, stored_task
 from realformer_runtime.command_line import UserError
 
+from ..modules.encoder_layer import leave_fast_path
+
 
 class Kind(NamedTuple):
     """Models of one task: their class, and the names of ours and fairseq's."""
@@ -87,6 +89,7 @@ def load_model(checkpoint: str, data: str) -> Tuple[BaseFairseqModel, tasks.Fair
         raise UserError(f"{misfit}: {reason}") from None
     except AssertionError:  # a task that is registered nowhere
         raise KINDS[name].refusal(checkpoint) from None
+    leave_fast_path(models[0])
     return models[0].float().eval(), task
 
 

@@ -27,7 +27,7 @@ from realformer_runtime.command_line import ArgumentParser, UserError, run_main
 from realformer_runtime.text.wordpiece_vocabulary import read_vocabulary
 
 from ..inference.wordpiece import NAME as WORDPIECE
-from ..models.hub_interface import check_file
+from ..models.hub_files import check_file
 from ..models.masked_lm import NAME
 from ..modules.residual_scores import RESIDUAL_ATTENTION_CHOICES
 

@@ -44,7 +44,8 @@ from ..inference.model_arguments import (
     find_subword_file,
 )
 from ..models.config import CHAINS
-from ..models.hub_interface import BEAM, LENPEN, check_file, check_files
+from ..models.hub_files import check_file, check_files
+from ..models.hub_interface import BEAM, LENPEN
 from .comparison import compare
 from .decoder_graph import decoder_graph
 from .encoder_graph import encoder_graph

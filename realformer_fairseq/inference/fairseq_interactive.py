@@ -21,20 +21,10 @@ from realformer_runtime.command_line import UserError, flag
 from realformer_runtime.engine.search_options import check_range
 from realformer_runtime.text.overlong_sentences import check_limit
 
-from ..models.hub_interface import TranslationHub
+from ..models.hub_interface import WITHOUT_EFFECT, TranslationHub
 
 # What fairseq-interactive would do with text, and with nothing else.
 NOT_FOR_SUBWORDS = ("bpe", "constraints", "input", "replace_unk", "tokenizer")
-# What has an effect in fairseq-interactive's output or in fairseq-generate, but none here.
-WITHOUT_EFFECT = (
-    "lm_path",
-    "nbest",
-    "prefix_size",
-    "print_alignment",
-    "print_step",
-    "results_path",
-    "score_reference",
-)
 # What --post-process may say, by what the subwords are.
 POST_PROCESSES = {"subword-nmt": ("@@ ", "subword_nmt"), "SentencePiece": ("sentencepiece",)}
 # What text and files were chosen by, before fairseq's own options could change it.
@@ -108,7 +98,7 @@ def read_options(command: Sequence[str]):
             raise UserError(f"-- {flag(name)}: fairseq searches with subwords, not with the text")
     if args.sampling:
         args.nbest = 1  # fairseq-interactive wants as many as the beam, and has the best first
-    for name in WITHOUT_EFFECT:
+    for name in (*WITHOUT_EFFECT, "results_path"):
         if getattr(args, name) not in (None, parser.get_default(name)):
             raise UserError(f"-- {flag(name)}: has no effect here, where a line becomes a line")
     ours = next(word for word in command if word.startswith("--remove-bpe"))

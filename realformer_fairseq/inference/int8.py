@@ -15,6 +15,7 @@ from torch.nn.utils import skip_init
 from realformer_runtime.command_line import UserError
 
 from ..models.decoder import RealFormerDecoder
+from ..modules.encoder_layer import leave_fast_path
 
 
 def int8_linear(weight: torch.Tensor, bias) -> nn.Module:
@@ -46,6 +47,7 @@ def int8_linear(weight: torch.Tensor, bias) -> nn.Module:
 
 def quantize(model: nn.Module) -> None:
     """Replace each linear layer of a model by one in 8-bit integers."""
+    leave_fast_path(model)
     model.float()  # there is no product of halves and 8-bit integers
     for module in list(model.modules()):
         if isinstance(module, RealFormerDecoder):

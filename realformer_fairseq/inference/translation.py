@@ -21,8 +21,9 @@ from realformer_runtime.translation_command import (
     translate,
 )
 
-from ..models.hub_interface import BEAM, LENPEN, check_file
-from ..models.hub_interface import check_files as check_checkpoint
+from ..models.hub_files import check_file
+from ..models.hub_files import check_files as check_checkpoint
+from ..models.hub_interface import BEAM, LENPEN
 from .fairseq_interactive import Ensemble, interactive_command, load_ensemble, read_options
 from .int8 import quantize
 from .languages import set_languages

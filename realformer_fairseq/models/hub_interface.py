@@ -1,105 +1,39 @@
 """Translation from Python: what ``RealFormerModel.from_pretrained`` returns."""
 
+import dataclasses
 import functools
-import os
-import tarfile
-from typing import Callable, Dict, List, Optional, Sequence, Union
+import inspect
+from typing import Callable, Dict, Iterable, List, Sequence, Union
 
 import torch
 from fairseq import utils
 from fairseq.data import LanguagePairDataset
+from fairseq.dataclass.configs import GenerationConfig
 from fairseq.hub_utils import GeneratorHubInterface
 from fairseq.models import FairseqEncoderModel, FairseqLanguageModel
 from fairseq.sequence_scorer import SequenceScorer
 from torch import Tensor, nn
 
-from realformer_checkpoints.incomplete_states import load_with_options
-from realformer_checkpoints.reading import stored_option
 from realformer_runtime.command_line import UserError
+from realformer_runtime.engine.search_options import check_range
 from realformer_runtime.text.known_characters import in_known_characters
 from realformer_runtime.text.overlong_sentences import SPLIT, parts_of_sentences
-from realformer_runtime.text.subword_files import PIECES
-from realformer_runtime.text.utf8_lines import (
-    drop_byte_order_mark,
-    shows_nothing,
-    start_of_text,
-)
+from realformer_runtime.text.utf8_lines import drop_byte_order_mark, shows_nothing
 
 BEAM, LENPEN = 5, 0.8  # of the recipes for WMT'14 English-French
 
-# Of translation_multi_simple_epoch: dictionaries that need not be with the data.
-DICTIONARY_OPTIONS = ("fixed_dictionary", "source_dict", "target_dict")
+# What has an effect in fairseq-generate, but none where a sentence becomes a sentence.
+WITHOUT_EFFECT = (
+    "lm_path",
+    "nbest",
+    "prefix_size",
+    "print_alignment",
+    "print_step",
+    "score_reference",
+)
 
 # Their dictionaries have the characters of the text; None is that of scripts/translate.sh.
 BPE_OF_CHARACTERS = (None, "subword_nmt", "fastbpe", "sentencepiece")
-
-
-def check_files(
-    folder: str,
-    checkpoints: str,
-    data: str,
-    names: Sequence[str] = ("checkpoint_file", "data_name_or_path"),
-    dictionary: Optional[str] = None,
-    **overrides,
-) -> None:
-    """Refuse what is not there, or no checkpoint, before fairseq ends in a TypeError over it.
-
-    Args:
-        folder: of the checkpoints; an address or an archive is left to fairseq
-        checkpoints: names in it, several with a colon between them
-        data: folder of the dictionaries, from the folder if it starts with a dot; here, too, an
-            address or an archive is left to fairseq
-        names: what the user gives checkpoints and data as
-        dictionary: its file, or None if there is one for each language
-        overrides: may have ``source_lang`` and ``target_lang``
-
-    Raises:
-        UserError: naming the folder or the file
-    """
-    if os.path.isfile(folder) and not tarfile.is_tarfile(folder):
-        raise UserError(f"'{folder}' is a file: give its folder, then its name, then {names[1]}")
-    if "://" in folder or os.path.isfile(folder):
-        return
-    if folder and not os.path.isdir(folder):
-        raise UserError(f"no such folder: '{folder}'")
-    data = os.path.join(folder, data) if data.startswith(".") else data
-    is_folder = "://" not in data and not os.path.isfile(data)
-    for name in checkpoints.split(os.pathsep):
-        path = os.path.join(folder, name)
-        check_file(names[0], path)
-        state = load_with_options(path)
-        elsewhere = any(stored_option(state, "task", name) for name in DICTIONARY_OPTIONS)
-        if elsewhere or not is_folder:
-            continue
-        sides = ("source_lang", "target_lang")
-        langs = [overrides.get(side) or stored_option(state, "task", side) for side in sides]
-        for file in [dictionary] if dictionary else [f"dict.{x}.txt" for x in langs if x]:
-            check_dictionary(names[1], os.path.join(data.split(os.pathsep)[0], file))
-
-
-def find_sentencepiece_model(folder: str, data: str, options: Dict) -> None:
-    """Complete ``sentencepiece_model`` by the file that is with the data, where it is needed.
-
-    What is beside the checkpoint fairseq itself takes.
-
-    Args:
-        folder, data: as of :func:`check_files`
-        options: of ``from_pretrained``
-
-    Raises:
-        UserError: there is none
-    """
-    if options.get("bpe") != "sentencepiece" or not os.path.isdir(folder):
-        return
-    if path := options.get("sentencepiece_model"):
-        if "://" not in path:
-            check_file("sentencepiece_model", path)
-        return
-    data = os.path.join(folder, data) if data.startswith(".") else data
-    if os.path.isfile(path := os.path.join(data, PIECES)):
-        options["sentencepiece_model"] = path
-    elif not os.path.isfile(os.path.join(folder, PIECES)):
-        raise UserError(f"sentencepiece_model: no {PIECES} in '{folder}' or '{data}': name it")
 
 
 def check_model(model: nn.Module, accepted: type, kind: str) -> None:
@@ -109,18 +43,17 @@ def check_model(model: nn.Module, accepted: type, kind: str) -> None:
         raise UserError(f"a {name} is no {kind}: load it by {name}.from_pretrained")
 
 
-def check_dictionary(name: str, path: str) -> None:
-    """Refuse a file that an editor has converted: fairseq takes a byte order mark for text."""
-    check_file(name, path)
-    with open(path, "rb") as file:
-        start = file.read(8)
-    if start_of_text(start, f"{name} '{path}'") != start:
-        raise UserError(f"{name}: '{path}' starts with a byte order mark, not with a word")
-
-
-def check_file(name: str, path: str) -> None:
-    if not os.path.isfile(path):
-        raise UserError(f"{name}: no such file: '{path}'")
+def check_generation(beam: int, lenpen: float, names: Iterable[str]) -> None:
+    """Refuse what fairseq would not look at, or fail with."""
+    check_range("beam", beam)
+    check_range("lenpen", lenpen)
+    known = {field.name for field in dataclasses.fields(GenerationConfig)}
+    known.update(inspect.signature(GeneratorHubInterface.generate).parameters)
+    for name in names:
+        if name not in known:
+            raise UserError(f"{name}: fairseq-generate has no such option")
+        if name in WITHOUT_EFFECT:
+            raise UserError(f"{name}: has no effect here, where a sentence becomes a sentence")
 
 
 def step_without_ids(step: Callable, generator, models, sample: Dict, **options):
@@ -179,8 +112,9 @@ class TranslationHub(GeneratorHubInterface):
             generation: other options of fairseq-generate, with underscores
 
         Raises:
-            UserError: a sentence is too long, with ``overlong="error"``
+            UserError: a sentence is too long, with ``overlong="error"``, or an option is none
         """
+        check_generation(beam, lenpen, generation)
         if isinstance(sentences, str):
             return self.translate([sentences], beam, verbose, lenpen, overlong, **generation)[0]
         encoded = [self.subwords(sentence) for sentence in sentences]
@@ -248,7 +182,8 @@ class TranslationHub(GeneratorHubInterface):
         return [self._score_pair(*pair) for pair in zip(sentences, translations)]
 
     def _score_pair(self, sentence: str, translation: str) -> Dict[str, Tensor]:
-        tokenize = getattr(self.tokenizer, "encode_target", self.tokenize)
+        # Not of this class: that asks what characters the source dictionary has.
+        tokenize = getattr(self.tokenizer, "encode_target", super().tokenize)
         words = self.apply_bpe(tokenize(translation))
         source = self.encode(sentence)
         target = self.tgt_dict.encode_line(words, add_if_not_exist=False).long()

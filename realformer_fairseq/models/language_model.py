@@ -22,7 +22,8 @@ from omegaconf import OmegaConf
 from .architectures import set_defaults
 from .config import LanguageModelConfig, own_options, refusals_of_fairseq
 from .decoder import RealFormerDecoder
-from .hub_interface import check_files, check_model, without_ids
+from .hub_files import check_files
+from .hub_interface import check_model, without_ids
 from .input_embeddings import build_input_embeddings
 from .parser import add_own_arguments, check_names
 from .stacks import ModelOfStacks, finish, take_layers_to_keep

@@ -15,7 +15,8 @@ from torch import Tensor
 
 from realformer_runtime.command_line import UserError
 
-from .hub_interface import check_files, check_model
+from .hub_files import check_files
+from .hub_interface import check_model
 
 MASK = "<mask>"
 # In the folder of the model or of its dictionary; fairseq knows the first, in the former.
@@ -125,11 +126,12 @@ class MaskedLMHub(RobertaHubInterface):
             token_types: the segment of each token; default as the model counts them
 
         Raises:
-            ValueError: longer than the model's limit
+            ValueError: longer than the model's limit, or a segment that the model has not
         """
         tokens = self.batch_of(tokens)
         if token_types is not None:
             token_types = token_types.reshape(tokens.shape).to(self.device)
+            self.check_segments(token_types)
         features, extra = self.model(
             tokens,
             features_only=True,
@@ -139,6 +141,12 @@ class MaskedLMHub(RobertaHubInterface):
         if return_all_hiddens:
             return [state.transpose(0, 1) for state in extra["inner_states"]]
         return features
+
+    def check_segments(self, token_types: Tensor) -> None:
+        table = getattr(self.model.encoder, "embed_token_types", None)
+        last = table.num_embeddings - 1 if table else 0
+        if table and not 0 <= int(token_types.min()) <= int(token_types.max()) <= last:
+            raise ValueError(f"token_types: the model's segments are 0 to {last}")
 
     def batch_of(self, tokens: Tensor) -> Tensor:
         """Tokens ``(B, T)`` on the model's device, if they are not too many."""
@@ -193,7 +201,8 @@ class MaskedLMHub(RobertaHubInterface):
         probabilities = logits[0, place].softmax(dim=0)
         probabilities[[dictionary.bos(), dictionary.pad(), dictionary.eos()]] = -1  # are no text
         found = []
-        for probability, number in zip(*(best.tolist() for best in probabilities.topk(topk))):
+        best = probabilities.topk(min(topk, len(probabilities) - 3))
+        for probability, number in zip(*(values.tolist() for values in best)):
             piece = dictionary[number]
             after = spans[1] if self.bpe.ends_a_word(piece, right) else spans[1].lstrip()
             text = spans[0].rstrip() + self.bpe.added_to(left, piece) + after

@@ -9,7 +9,8 @@ from .architectures import ARCHITECTURES, complete_options, realformer
 from .config import RealFormerConfig, refusals_of_fairseq
 from .decoder import RealFormerDecoder
 from .encoder import RealFormerEncoder
-from .hub_interface import TranslationHub, check_files, find_sentencepiece_model
+from .hub_files import check_files, complete_languages, find_sentencepiece_model
+from .hub_interface import TranslationHub
 from .parser import add_arguments, check_names
 from .stacks import ModelOfStacks, finish, take_layers_to_keep
 from .tasks import check_translation_task
@@ -64,6 +65,7 @@ class RealFormerModel(ModelOfStacks, TransformerModelBase):
         model_name_or_path, checkpoint_file, data_name_or_path = map(str, paths)
         check_files(model_name_or_path, checkpoint_file, data_name_or_path, **kwargs)
         find_sentencepiece_model(model_name_or_path, data_name_or_path, kwargs)
+        complete_languages(model_name_or_path, checkpoint_file, kwargs)
         return TranslationHub.of(
             super().from_pretrained(
                 model_name_or_path, checkpoint_file, data_name_or_path, **kwargs

@@ -17,6 +17,7 @@ from .config import RealFormerConfig, RefusedOption
 from .layer_pruning import SIDES
 from .model import RealFormerModel
 from .parser import add_own_arguments
+from .stacks import with_missing_omega
 
 NAME = "multilingual_realformer"
 
@@ -53,8 +54,12 @@ class MultilingualRealFormerModel(MultilingualTransformerModel):
                 )
         model = super().build_model(args, task)
         model.__class__ = cls  # fairseq's method builds its own class
+        model.cfg = cfg
         replace_dropout(model)
         return model
+
+    def load_state_dict(self, state_dict, strict=True, model_cfg=None):
+        super().load_state_dict(with_missing_omega(self, state_dict), strict, model_cfg)
 
     @classmethod
     def _get_module_class(cls, is_encoder, args, lang_dict, embed_tokens, langs):

@@ -26,14 +26,8 @@ class ModelOfStacks:
         return self.get_submodule(self.stacks[side])
 
     def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
-        """Load parameters, of a checkpoint with more layers those of ``layers_to_keep``.
-
-        ``--missing-omega initial`` leaves each omega that the checkpoint lacks as it is.
-        """
-        state_dict = self.without_pruned_layers(state_dict)
-        if str(self.cfg.missing_omega) == "initial":
-            omegas = {n: value for n, value in self.state_dict().items() if n.endswith(".omega")}
-            state_dict = {**omegas, **state_dict}
+        """Load parameters, of a checkpoint with more layers those of ``layers_to_keep``."""
+        state_dict = with_missing_omega(self, self.without_pruned_layers(state_dict))
         return super().load_state_dict(state_dict, strict)
 
     def without_pruned_layers(self, state_dict: Dict[str, Tensor]) -> Dict[str, Tensor]:
@@ -43,6 +37,18 @@ class ModelOfStacks:
             if numbers and layer_pruning.count_layers(state_dict, path) > left:
                 state_dict = layer_pruning.pruned(state_dict, path, numbers)
         return state_dict
+
+
+def with_missing_omega(model: nn.Module, state_dict: Dict[str, Tensor]) -> Dict[str, Tensor]:
+    """Parameters to load; ``--missing-omega initial`` keeps each omega that they lack.
+
+    Args:
+        model: has ``cfg``
+    """
+    if str(model.cfg.missing_omega) != "initial":
+        return state_dict
+    omegas = {name: value for name, value in model.state_dict().items() if name.endswith(".omega")}
+    return {**omegas, **state_dict}
 
 
 def take_layers_to_keep(args, model: type) -> Dict[str, Optional[str]]:

@@ -85,7 +85,8 @@ class RealFormerDecoderLayer(TransformerDecoderLayerBase):
             need_attn: return the probabilities of cross-attention
             need_head_weights: return them for each head
             previous_self_attn_scores: of the layer below, ``(B * heads, T, T so far)``
-            previous_encoder_attn_scores: of the layer below, ``(B * heads, T, S)``
+            previous_encoder_attn_scores: of the layer below, ``(B * heads, T, S)``; of beams that
+                share ``encoder_out``, as ``ResidualMultiheadAttention.forward`` returns them
             layers_traversed: decoder layers computed before this one
             beam: number of neighbours in the batch that have the same ``encoder_out``
             is_last: no layer above takes the scores

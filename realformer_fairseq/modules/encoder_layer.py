@@ -18,6 +18,13 @@ FAST_PATH_PARAMETERS = tuple(
 )
 
 
+def leave_fast_path(model: torch.nn.Module) -> None:
+    """Keep the layers of fairseq 0.12.2's own models from that path, which calls no module."""
+    for module in model.modules():
+        if hasattr(module, "can_use_fastpath"):
+            module.can_use_fastpath = False
+
+
 class RealFormerEncoderLayer(TransformerEncoderLayerBase):
     """fairseq's encoder layer with residual scores in its self-attention.
 
@@ -51,7 +58,6 @@ class RealFormerEncoderLayer(TransformerEncoderLayerBase):
         self,
         x: Tensor,
         encoder_padding_mask: Optional[Tensor],
-        attn_mask: Optional[Tensor] = None,
         previous_scores: Optional[Tensor] = None,
         layers_traversed: int = 0,
         is_last: bool = False,
@@ -61,7 +67,6 @@ class RealFormerEncoderLayer(TransformerEncoderLayerBase):
         Args:
             x: ``(T, B, C)``
             encoder_padding_mask: ``(B, T)``, true at padding
-            attn_mask: ``(T, T)``, non-zero where attention is not allowed
             previous_scores: of the layer below, ``(B * heads, T, T)``, or None
             layers_traversed: encoder layers computed before this one
             is_last: no layer above takes the scores
@@ -69,11 +74,7 @@ class RealFormerEncoderLayer(TransformerEncoderLayerBase):
         Returns:
             output ``(T, B, C)`` and scores ``(B * heads, T, T)``, or None as of the attention
         """
-        # Departs from fairseq: no -1e8, since the attention makes masks finite by itself.
-        if attn_mask is not None:
-            attn_mask = torch.zeros_like(attn_mask, dtype=x.dtype).masked_fill(
-                attn_mask.to(torch.bool), float("-inf")
-            )
+        # Departs from fairseq: no attn_mask, which no encoder gives.
         residual = x
         if self.normalize_before:
             x = self.self_attn_layer_norm(x)
@@ -84,7 +85,6 @@ class RealFormerEncoderLayer(TransformerEncoderLayerBase):
             value=x,
             key_padding_mask=encoder_padding_mask,
             need_weights=False,
-            attn_mask=attn_mask,
             previous_scores=previous_scores,
             layers_traversed=layers_traversed,
             is_last=is_last,

@@ -49,6 +49,16 @@ class Linear(nn.Linear):
         return linear(input, self.weight, self.bias)
 
 
+class PackedLinear(Linear):
+    """A layer whose weights are those of other layers, and are saved and loaded with these."""
+
+    def _save_to_state_dict(self, destination, prefix, keep_vars):
+        pass
+
+    def _load_from_state_dict(self, *args):
+        pass
+
+
 def replace_linear(model: nn.Module) -> None:
     """Turn every ``nn.Linear`` of a model into a ``Linear`` with the same parameters."""
     for module in model.modules():
@@ -69,7 +79,7 @@ def pack(*projections: nn.Module) -> Optional[Linear]:
     outputs = sum(p.out_features for p in projections)
     bias = projections[0].bias is not None
     # skip_init draws no random numbers, so sampling with a seed gives the same as without packing.
-    packed = skip_init(Linear, projections[0].in_features, outputs, bias=bias)
+    packed = skip_init(PackedLinear, projections[0].in_features, outputs, bias=bias)
     for name, parameter in list(packed.named_parameters()):
         parts = [getattr(p, name) for p in projections]
         parameter.data = torch.cat([part.data for part in parts])
