@@ -4,20 +4,25 @@ in CTranslate2 and in fairseq.
     python -m benchmarks.engine [--shapes small-d512] [--batches 1,16] [--beam 5] [--threads 2]
 
 Random weights. No search ends early: every hypothesis has ``--length`` tokens and the end of the
-sentence. fairseq uses as many threads. Each contender translates once a round, in turns.
+sentence. Each contender translates once a round, in turns, in a process of its own with
+``--threads``: in one process the threads of one disturb those of another.
 """
 
 import functools
+import multiprocessing
 import tempfile
+import time
+from contextlib import ExitStack, suppress
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Callable, Dict
+from typing import Callable, Dict, List
 
 import torch
 from fairseq.sequence_generator import SequenceGenerator
 
 from benchmarks.contenders import Task, build, make_batch, save_for_converters
 from benchmarks.options import SHAPES, Shape, counts, listed, new_parser
-from benchmarks.rounds import in_turns, timed
+from benchmarks.rounds import in_turns
 from benchmarks.tables import Report, add_case, new_report
 from realformer_fairseq.export.int8 import quantize_graphs
 from realformer_fairseq.export.onnx_export import limits_of, write_model
@@ -26,10 +31,11 @@ from realformer_runtime.engine.model_folder import Manifest
 from realformer_runtime.engine.translator import Translator
 
 PRECISIONS = ("float32", "int8")
+PAUSE = 0.3  # seconds; threads of the contender before may still spin
 
 
-def engine(shape: Shape, task: Task, args, folder: Path, int8: bool) -> Translator:
-    """A RealFormer with the mean of scores."""
+def write_engine(shape: Shape, task: Task, folder: Path, int8: bool) -> None:
+    """Export a RealFormer with the mean of scores."""
     model = build("mean", shape, task, dropout=0.0).eval()
     folder.mkdir()
     write_model(model, folder)
@@ -37,13 +43,11 @@ def engine(shape: Shape, task: Task, args, folder: Path, int8: bool) -> Translat
         quantize_graphs(folder)
     facts = dict(source_lang="en", target_lang="fr", moses=False)
     Manifest(**facts, **limits_of(model)).write(folder)
-    return Translator(folder, args.threads, int8)
 
 
-def ctranslate2(shape: Shape, task: Task, args, folder: Path, precision: str):
-    """fairseq's Transformer as CTranslate2 converts it."""
+def write_ctranslate2(shape: Shape, task: Task, folder: Path) -> None:
+    """Convert fairseq's Transformer."""
     try:
-        from ctranslate2 import Translator as Peer
         from ctranslate2.converters import FairseqConverter
     except ImportError:
         raise UserError("needs ctranslate2: pip install '.[benchmarks]'") from None
@@ -55,51 +59,76 @@ def ctranslate2(shape: Shape, task: Task, args, folder: Path, precision: str):
         target_lang="fr",
         unsafe_deserialization=True,
     ).convert(str(folder / "converted"))
-    return Peer(
-        str(folder / "converted"),
-        compute_type=precision,
-        inter_threads=1,
-        intra_threads=args.threads,
-    )
 
 
-def contenders(
-    shape: Shape, task: Task, args, precision: str, folder: Path
-) -> Dict[str, Callable[[], object]]:
-    """What each does once a round."""
+def write_models(shape: Shape, task: Task, precision: str, folder: Path) -> List[str]:
+    """The names of the contenders, whose models are in the folder now."""
+    write_ctranslate2(shape, task, folder)
+    engines = ("engine, int8", "engine") if precision == "int8" else ("engine",)
+    for name in engines:
+        write_engine(shape, task, folder / name, "int8" in name)
+    return ["CTranslate2", *engines, *(["fairseq"] if precision == "float32" else [])]
+
+
+def load(name: str, shape: Shape, precision: str, folder: Path, args) -> Callable[[], object]:
+    """What a contender does once a round."""
+    torch.set_num_threads(args.threads)
+    task = Task(args.types)
     source, _ = make_batch(shape._replace(length=args.length), task, "cpu")
     dictionary = task.source_dictionary
     lines = [[dictionary[word] for word in row if word > dictionary.unk()] for row in source]
-    search = dict(beam=args.beam, min_len=args.length, max_len_b=args.length, max_tokens=10**6)
-    limits = dict(min_decoding_length=args.length, max_decoding_length=args.length)
-    peer = ctranslate2(shape, task, args, folder, precision)
-    found: Dict[str, Callable[[], object]] = {
-        "CTranslate2": functools.partial(
-            peer.translate_batch, lines, beam_size=args.beam, max_batch_size=0, **limits
-        )
-    }
-    for name in ("engine, int8", "engine") if precision == "int8" else ("engine",):
-        own = engine(shape, task, args, folder / name, "int8" in name)
-        found[name] = functools.partial(own.translate_tokens, lines, **search)
-    if precision == "float32":
-        generator = SequenceGenerator(
-            [build("fairseq", shape, task, dropout=0.0).eval()],
-            dictionary,
-            beam_size=args.beam,
-            max_len_b=args.length,
-            min_len=args.length,
-        )
+    if name == "fairseq":
+        sizes = dict(beam_size=args.beam, min_len=args.length, max_len_b=args.length)
+        model = build("fairseq", shape, task, dropout=0.0).eval()
+        generator = SequenceGenerator([model], dictionary, **sizes)
         lengths = source.ne(dictionary.pad()).sum(1)
         sample = {"net_input": {"src_tokens": source, "src_lengths": lengths}}
-        found["fairseq"] = functools.partial(generator.generate, None, sample)
-    return found
+        return functools.partial(generator.generate, None, sample)
+    if name == "CTranslate2":
+        from ctranslate2 import Translator as Peer
+
+        threads = dict(inter_threads=1, intra_threads=args.threads)
+        peer = Peer(str(folder / "converted"), compute_type=precision, **threads)
+        limits = dict(min_decoding_length=args.length, max_decoding_length=args.length)
+        search = dict(beam_size=args.beam, max_batch_size=0, **limits)
+        return functools.partial(peer.translate_batch, lines, **search)
+    own = Translator(folder / name, args.threads, "int8" in name)
+    search = dict(beam=args.beam, min_len=args.length, max_len_b=args.length, max_tokens=10**6)
+    return functools.partial(own.translate_tokens, lines, **search)
+
+
+def contender(pipe: Connection, *what) -> None:
+    """A process: translates whenever it is asked to, and answers what that took."""
+    run = load(*what)
+    with suppress(EOFError):
+        while pipe.recv():
+            seconds, processor_seconds = time.perf_counter(), time.process_time()
+            run()
+            seconds = time.perf_counter() - seconds
+            processor_seconds = time.process_time() - processor_seconds
+            pipe.send({"seconds": seconds, "processor_seconds": processor_seconds})
+
+
+def ask(name: str, pipe: Connection) -> Dict[str, float]:
+    time.sleep(PAUSE)
+    try:
+        pipe.send(True)
+        return pipe.recv()
+    except (BrokenPipeError, EOFError):
+        raise UserError(f"{name} has failed") from None
 
 
 def measure(report: Report, shape: Shape, task: Task, args, precision: str) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        runs = contenders(shape, task, args, precision, Path(folder))
-        timed_runs = {name: timed(run) for name, run in runs.items()}
-        figures = in_turns(timed_runs, args.rounds, warm_up=1)
+    processes = multiprocessing.get_context("spawn")
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as pipes:
+        asked = {}
+        for name in write_models(shape, task, precision, Path(folder)):
+            pipe, other = processes.Pipe()
+            what = (other, name, shape, precision, Path(folder), args)
+            processes.Process(target=contender, args=what, daemon=True).start()
+            other.close()
+            asked[name] = functools.partial(ask, name, pipes.enter_context(pipe))
+        figures = in_turns(asked, args.rounds, warm_up=1)
     case = f"{shape}, {shape.sentences} x {args.length} tokens, {precision}"
     add_case(report, case, figures, shape.sentences)
 
@@ -120,7 +149,6 @@ def parse_args():
 
 def main() -> None:
     args = parse_args()
-    torch.set_num_threads(args.threads)
     task = Task(args.types)
     with new_report("engine", args, "CTranslate2", "sentences a second") as report:
         for precision in args.precisions:
