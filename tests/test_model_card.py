@@ -141,7 +141,10 @@ def test_every_version_of_fairseq_and_the_log(card_of, tmp_path):
         "distributed_training": {"distributed_world_size": 16},
         "common": {"seed": 7, "fp16": True, "cpu": False},
         "criterion": {"_name": "cross_entropy"},
-        "checkpoint": {"restore_file": "/home/me/other.pt", "best_checkpoint_metric": "bleu"},
+        "checkpoint": {
+            "restore_file": "/home/me/checkpoint_last.pt",
+            "best_checkpoint_metric": "bleu",
+        },
     }
     hydra = {**state_of(), "averaged_from": ["/home/me/c1.pt", "c2.pt"]}
     hydra["averaged_with_weights"] = [1.0, 0.5]
@@ -163,7 +166,7 @@ def test_every_version_of_fairseq_and_the_log(card_of, tmp_path):
         "seed": "7",
         "processes": "16",
         "gradient norm clipped at": "none",
-        "started from": "`other.pt`",
+        "started from": "`checkpoint_last.pt`",
         "best of the validation": "2.5 (bleu)",
         "updates": "300",
         "epochs": "2 whole ones",

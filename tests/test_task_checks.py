@@ -3,6 +3,7 @@
 import argparse
 import copy
 import shutil
+from types import SimpleNamespace
 
 import pytest
 from fairseq_mains import configuration, train
@@ -175,6 +176,23 @@ def test_labels_of_a_regression_are_numbers(check, data, tmp_path):
     assert "validation computes" in check(SENTENCE, "best_checkpoint_metric=accuracy", **regression)
     (tmp_path / "scores/label/valid.label").write_text("0.5 0.5\n" * 10)
     assert "valid.label, line 1: 1 numbers" in check(SENTENCE, **regression)
+
+
+@pytest.mark.parametrize(
+    "metric, words", [("nll_loss", "needs --sentence-avg"), ("accuracy", "computes loss, ppl")]
+)
+def test_cross_entropy_has_a_metric_less(metric, words):
+    cfg = SimpleNamespace(
+        checkpoint=SimpleNamespace(
+            best_checkpoint_metric=metric, maximize_best_checkpoint_metric=metric == "accuracy"
+        ),
+        criterion=SimpleNamespace(_name="cross_entropy", sentence_avg=False),
+        task=SimpleNamespace(_name=TEXT),
+    )
+    with pytest.raises(UserError, match=words):
+        validation_checks.check_metric(cfg)
+    cfg.criterion.sentence_avg, cfg.checkpoint.best_checkpoint_metric = True, "ppl"
+    validation_checks.check_metric(cfg)
 
 
 @pytest.mark.parametrize(

@@ -200,14 +200,16 @@ def test_updates_are_counted_as_fairseq_does(prepared, trained):
         assert plan(cfg) == found, flag
     found = plan(configuration(prepared, "--max-epoch", 7, "--max-update", 5))
     assert found["updates"] == 5
-    with pytest.raises(UserError, match="--max-epoch"):
-        plan(configuration(prepared))
+    for options in ([], ["--max-epoch", 7, "--skip-remainder-batch"]):
+        with pytest.raises(UserError, match="--max-epoch|--skip-remainder-batch"):
+            plan(configuration(prepared, *options))
 
 
 @pytest.mark.parametrize(
     "options, kept",
     [
-        ("", 3 + 8),
+        ("", 3 + 7),
+        ("--keep-last-epochs 25", 3 + 7),
         ("--keep-last-epochs 5", 3 + 6),
         ("--no-epoch-checkpoints", 3),
         ("--no-epoch-checkpoints --save-interval-updates 10", 3 + 4),
@@ -249,8 +251,15 @@ def test_a_training_from_start_to_end(prepared, tmp_path):
     assert losses((folder / "train.log").read_text()) == found
     names = {path.name for path in folder.iterdir()}
     assert {"checkpoint1.pt", "checkpoint2.pt", "checkpoint_last.pt", "tensorboard"} <= names
-    said = float(re.search(r"29 checkpoints x ([\d.]+) GB", result.stderr)[1]) * 1e9
+    said = float(re.search(r"5 checkpoints x ([\d.]+) GB", result.stderr)[1]) * 1e9
     assert all(abs(path.stat().st_size - said) < 250_000 for path in folder.glob("*.pt"))
+
+
+def test_more_gpus_than_there_are_are_refused(prepared, tmp_path):
+    there = torch.cuda.device_count()
+    line = [SCRIPTS["en_fr"], "--data", prepared / "data-bin", "--save-dir", tmp_path / "x"]
+    line += ["--gpus", there + 1]
+    assert f"--gpus {there + 1}: there are {there} here" in fails(*line)
 
 
 @pytest.mark.slow

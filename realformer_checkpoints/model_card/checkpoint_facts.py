@@ -184,10 +184,10 @@ class CheckpointFacts:
     def start(self) -> str:
         """The checkpoint that the training started from."""
         names = ("finetune_from_model", "restore_file")
-        tuned, restored = (base_name(self.option("checkpoint", name)) for name in names)
-        if not tuned and restored in ("", "checkpoint_last.pt"):
+        tuned, restored = (self.option("checkpoint", name) for name in names)
+        if not tuned and restored in (None, "", "checkpoint_last.pt"):  # that is in --save-dir
             return "random" if restored else NOT_RECORDED
-        return code_span(tuned or restored)
+        return code_span(base_name(tuned or restored))
 
     def average(self) -> str:
         """The files that the parameters are averaged from."""

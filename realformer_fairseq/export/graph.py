@@ -53,14 +53,14 @@ class Graph:
         """Split into equal parts."""
         return self.ops("Split", parts, value, axis=axis)
 
-    def weight(self, tensor: Union[torch.Tensor, numpy.ndarray], name: str = "") -> str:
+    def weight(self, tensor: Union[torch.Tensor, numpy.ndarray]) -> str:
         """A constant tensor; equal ones are stored once."""
         if isinstance(tensor, torch.Tensor):
             tensor = tensor.detach().float().contiguous().numpy()
         array = numpy.ascontiguousarray(tensor)
         key = f"{array.dtype} {array.shape} {hashlib.sha256(array).hexdigest()}"
         if key not in self._constants:
-            name = name or f"constant_{len(self.initializers)}"
+            name = f"constant_{len(self.initializers)}"
             self._constants[key] = name
             self.initializers[name] = numpy_helper.from_array(array, name)
         return self._constants[key]

@@ -13,6 +13,7 @@ from typing import Dict
 
 import onnx
 import torch
+from google.protobuf.message import EncodeError
 from torch import nn
 
 from realformer_checkpoints.reading import load_checkpoint
@@ -100,7 +101,7 @@ def write_model(model: nn.Module, folder: Path) -> None:
     try:
         onnx.save(encoder_graph(model, activation, kinds[0]).model(), folder / ENCODER)
         onnx.save(decoder_graph(model, activation, *kinds[1:]).model(), folder / DECODER)
-    except ValueError as error:  # of protobuf
+    except (ValueError, EncodeError) as error:  # as the version of protobuf has it
         raise UserError(f"a graph of more than 2 GB cannot be exported: {error}") from None
     sides = model.encoder.dictionary, model.decoder.dictionary
     write_dictionaries(folder, *(side.symbols for side in sides))

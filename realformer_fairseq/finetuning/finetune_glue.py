@@ -1,6 +1,7 @@
 """Fine-tune a masked language model on a task of GLUE, and measure it on the dev set."""
 
 import argparse
+import hashlib
 import json
 import logging
 import os
@@ -104,6 +105,15 @@ def medians(results: Sequence[Dict[str, float]]) -> Dict[str, float]:
     return {name: statistics.median(each[name] for each in results) for name in results[0]}
 
 
+def digest_of(name: str, data: str) -> str:
+    """SHA-256 of a task's files, as far as they are there."""
+    digest = hashlib.sha256()
+    for _, split in split_names(TASKS[name]):
+        path = Path(data, f"{split}.tsv")
+        digest.update(path.read_bytes() if path.is_file() else b"")
+    return digest.hexdigest()
+
+
 def what_results_depend_on(
     name: str, data: str, pretrained: Pretrained, further: Sequence[str]
 ) -> Dict[str, str]:
@@ -112,6 +122,7 @@ def what_results_depend_on(
     return {
         "task": name,
         "data": data,
+        "data_of": digest_of(name, data),
         "checkpoint": pretrained.path,
         "checkpoint_of": changed.isoformat(),
         "dict": os.path.abspath(pretrained.dictionary_path),

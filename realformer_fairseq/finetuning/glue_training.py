@@ -39,6 +39,7 @@ RECIPE: Dict[str, Any] = {
     "adam_eps": 1e-6,
     "weight_decay": 0.01,
     "clip_norm": 1.0,
+    "pooler_dropout": 0.1,
     # A batch has as many examples as it says, but for the last one.
     "required_batch_size_multiple": 1,
 }

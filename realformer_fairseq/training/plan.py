@@ -37,7 +37,8 @@ def checkpoints_kept(cfg, updates: int) -> int:
     checkpoint, epochs = cfg.checkpoint, cfg.optimization.max_epoch
     kept = 3  # the last, the best, and the one that is being written
     if not checkpoint.no_epoch_checkpoints:  # one more is there before the oldest goes
-        kept += 1 + (checkpoint.keep_last_epochs if checkpoint.keep_last_epochs > 0 else epochs)
+        last = checkpoint.keep_last_epochs
+        kept += min(epochs, last + 1) if last > 0 else epochs
     if checkpoint.save_interval_updates > 0:
         every = updates // checkpoint.save_interval_updates
         most = checkpoint.keep_interval_updates
@@ -59,6 +60,8 @@ def plan(cfg) -> Dict[str, int]:
         raise UserError("--update-freq: one number, not a list by epoch")
     if cfg.optimization.max_epoch < 1:
         raise UserError("--max-epoch: needed to count the updates")
+    if getattr(cfg.optimization, "skip_remainder_batch", False):
+        raise UserError("--skip-remainder-batch: updates are counted with all batches")
     gpus = cfg.distributed_training.distributed_world_size
     cfg.distributed_training.distributed_world_size = 1
     # Batches and parameters are the same on a CPU. fairseq takes --bf16 for a TPU.

@@ -19,10 +19,8 @@ from .task_checks import FITS, REPORTS
 LOSSES = ("loss", "nll_loss", "ppl")
 # What validation computes with these criterions, and on request, by option.
 METRICS = {
-    **dict.fromkeys(
-        ("cross_entropy", "label_smoothed_cross_entropy"),
-        (LOSSES, {"report_accuracy": ("accuracy",)}),
-    ),
+    "cross_entropy": (("loss", "ppl"), {"sentence_avg": ("nll_loss",)}),
+    "label_smoothed_cross_entropy": (LOSSES, {"report_accuracy": ("accuracy",)}),
     "masked_lm": (("loss", "ppl"), {}),
     "masked_lm_with_accuracy": (("loss", "ppl", "accuracy"), {}),
     "sentence_prediction": (("loss", "nll_loss", "accuracy"), REPORTS),

@@ -165,6 +165,7 @@ at_least_1() { # number
 
 # How many processes there are on this machine (WORKERS) and in all (WORLD).
 choose_devices() {
+  local there
   if [[ -z "$GPUS" ]]; then
     GPUS="$(python3 -c 'import torch; print(torch.cuda.device_count())')"
     if [[ "$GPUS" == 0 ]]; then
@@ -172,6 +173,9 @@ choose_devices() {
       GPUS="$(at_least_1 $((RECIPE_GPUS / NODES)))"
       say "no GPU found: planning for the recipe's $RECIPE_GPUS"
     fi
+  elif [[ "$GPUS" != 0 ]] && ! "$DRY_RUN"; then
+    there="$(python3 -c 'import torch; print(torch.cuda.device_count())')"
+    ((GPUS <= there)) || die "--gpus $GPUS: there are $there here; --gpus 0 tries it on the CPU"
   fi
   WORKERS="$GPUS" DEVICE=GPUs
   [[ "$GPUS" != 0 ]] || WORKERS="$PROCESSES" DEVICE="CPU processes"
