@@ -283,17 +283,21 @@ def large(recipe):
 
 
 def test_disk_is_looked_at_before_anything_is_fetched(german, tmp_path):
-    """900 MB of archives and five times 700 MB of text are 4,400 MB."""
-    folder, command, _ = german
+    """900 MB of archives and five times 700 MB of text are 4,400 MB. Where another recipe
+    was unpacked before, the archives come first."""
+    folder, command, out = german
     build("en-de", folder, SIZES["en-de"], large)
     df = tmp_path / "df"
-    df.write_text("#!/bin/sh\nprintf 'h\\nfs 10 7 4000 70%% /\\n'\n")
+    df.write_text('#!/bin/sh\nprintf "h\\nfs 10 7 $FREE 70%% /\\n"\n')
     df.chmod(0o755)
     with served(folder) as server:
-        env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+        env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "FREE": "4399"}
         error = fails(*command, "--mirror", server.url, env=env)
-        assert "needs 4401 MB" in error and "there are 4000 MB" in error
-        assert not server.requests
+        assert "needs 4400 MB" in error and "there are 4399 MB" in error
+        (out / "stamps").mkdir()
+        (out / "stamps/raw").write_text("its key\ncomplete\nits options\n")
+        error = fails(*command, "--mirror", server.url, env={**env, "FREE": "899"})
+        assert "needs 900 MB" in error and not server.requests
 
 
 @pytest.mark.parametrize(

@@ -318,6 +318,20 @@ def test_wrong_content_is_refused_and_not_kept(server, tmp_path, key, value):
     assert not list(store.folder.iterdir())
 
 
+def test_disk_for_what_was_unpacked_is_of_new_archives_alone(tmp_path, capfd):
+    """Those that are recorded need not be there any more, nor be fetched again."""
+    path, _ = build("en-de", tmp_path, {"europarl-v7": 20, "commoncrawl": 20})
+    content = json.loads(path.read_text())
+    for entry, size in zip(content["archives"], (5 << 20, 3 << 20, 1)):
+        entry["bytes"] = size
+    path.write_text(json.dumps(content))
+    record = {content["archives"][0]["name"]: {"sha256": "0"}}
+    (tmp_path / "archives.json").write_text(json.dumps(record))
+    for options, megabytes in (([], 9), (["--recorded-will-do"], 4)):
+        run_step("need", "--recipe", path, "--out", tmp_path, "--archives-only", *options)
+        assert capfd.readouterr().out == f"{megabytes}\n"
+
+
 def test_unknown_sums_are_recorded_on_first_sight(tmp_path, capfd):
     def change(recipe):
         del recipe["archives"][-1]["md5"]
