@@ -9,7 +9,6 @@
 # and calls archive_options with the arguments, then prepare_from_archives.
 
 source "$PROJECT/data-prep/lib/text_pipeline.sh"
-source "$PROJECT/data-prep/lib/stages.sh"
 source "$PROJECT/data-prep/lib/archive_options.sh"
 
 # Passes on standard input, and reports the lines.
