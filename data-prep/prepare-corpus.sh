@@ -28,7 +28,6 @@
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib/common.sh"
 source "$PROJECT/data-prep/lib/text_pipeline.sh"
-source "$PROJECT/data-prep/lib/stages.sh"
 
 MAX_TOKENS=250 RATIO=9 # Moses' clean-corpus-n.perl has this ratio by default
 OUT="" SOURCE_LANG="" TARGET_LANG="" MERGES="" VOCABULARY="" SENTENCEPIECE=""
@@ -127,13 +126,6 @@ make_pieces() {
   run_stage bpe bpe pieces make_stage raw bpe encode_in_pieces
 }
 
-make_bpe() {
-  say "Moses tokenisation, and byte pair encoding, $BPE_MERGES joint merges"
-  run_stage tok tok "$(tool_versions sacremoses subword-nmt)" make_stage raw tok tokenize_file
-  run_stage code code "--bpe-merges $BPE_MERGES" make_file "$OUT/code" learn_from_text
-  run_stage bpe bpe joint make_stage tok bpe encode_file
-}
-
 clean_corpus() {
   mkdir -p "$OUT/clean"
   drop_pairs bpe clean train "$MAX_TOKENS" "$RATIO"
@@ -170,6 +162,6 @@ run_stage raw raw "$SOURCE_LANG and $TARGET_LANG, text $(hash_of_texts)" copy_te
 need_disk_for_text
 if [[ -n "$SENTENCEPIECE" ]]; then make_pieces; else make_bpe; fi
 run_stage clean clean "1 to $MAX_TOKENS subwords, ratio $RATIO" clean_corpus
-run_stage data-bin data-bin "joined dictionary" binarize_anew "$OUT/clean"
+run_stage data-bin data-bin "joined dictionary" binarize_corpus "$OUT/clean"
 say_done "$OUT/clean"
 print_training

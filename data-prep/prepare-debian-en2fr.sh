@@ -16,7 +16,7 @@
 # translated by people; data-prep/README.md has sources, counts and licences. Building needs a Debian
 # machine (its apt client; nothing is installed, root is not needed) and polib, which scripts/setup.sh
 # installs. It downloads 290 MB, once, and takes about 5 minutes and 1.2 GB, preparing 2 more. A rerun
-# goes on where it was stopped.
+# goes on where it was stopped, and with other text or options makes again what depends on them.
 #
 # Examples
 #
@@ -29,7 +29,7 @@ source "$PROJECT/data-prep/lib/text_pipeline.sh"
 # shellcheck disable=SC2034  # text_pipeline.sh reads them
 SOURCE_LANG=en TARGET_LANG=fr
 OUT="$PROJECT/data/debian-en2fr"
-CORPUS="" CACHE="" MIRROR=()
+CORPUS="" CORPUS_FILES=() CACHE="" MIRROR=()
 BPE_MERGES=8000
 JOBS="$(cores)"
 while [[ $# -gt 0 ]]; do
@@ -45,24 +45,35 @@ while [[ $# -gt 0 ]]; do
   esac
 done
 
-copy_corpus() { # folder
+find_corpus() {
   local split extension file
+  [[ ! "$CORPUS" -ef "$OUT/raw" ]] ||
+    die "--corpus '$CORPUS' is what --out '$OUT' was made with: choose another --out"
   for split in "${SPLITS[@]}"; do
     for extension in en fr src; do
-      file="$CORPUS/$split.$extension"
-      [[ -f "$file" ]] || file+=.gz
-      if [[ ! -f "$file" ]]; then
-        [[ "$extension" == src ]] && continue # where each pair is from: nice to have
+      file="$split.$extension"
+      [[ -f "$CORPUS/$file" ]] || file+=.gz
+      if [[ -f "$CORPUS/$file" ]]; then
+        CORPUS_FILES+=("$file")
+      elif [[ "$extension" != src ]]; then # where each pair is from: nice to have
         die "--corpus '$CORPUS': no $split.$extension and no $split.$extension.gz"
       fi
-      make_file "$1/$split.$extension" copy_text "$file"
     done
   done
 }
 
-build_corpus() { # folder
+copy_corpus() {
+  local file
+  mkdir -p "$OUT/raw"
+  for file in "${CORPUS_FILES[@]}"; do
+    make_file "$OUT/raw/${file%.gz}" copy_text "$CORPUS/$file"
+  done
+  check_sides "$OUT/raw" "${SPLITS[@]}"
+}
+
+build_corpus() {
   say "building the corpus from Debian packages"
-  PYTHONPATH="$PROJECT/data-prep:$PYTHONPATH" python3 -m debian_corpus --out "$1" \
+  PYTHONPATH="$PROJECT/data-prep:$PYTHONPATH" python3 -m debian_corpus --out "$OUT/raw" \
     --cache "${CACHE:-$OUT/cache}" --jobs "$JOBS" ${MIRROR[@]+"${MIRROR[@]}"}
 }
 
@@ -71,7 +82,15 @@ make_absolute OUT CORPUS CACHE
 [[ -z "$CORPUS" ]] || CORPUS="$(cd "$CORPUS" && pwd)"
 use_environment
 make_folder --out "$OUT"
+lock_folder --out "$OUT"
 need_disk 300
-make_raw "corpus from ${CORPUS:-Debian packages}, --bpe-merges $BPE_MERGES" \
-  "$(if [[ -n "$CORPUS" ]]; then echo copy_corpus; else echo build_corpus; fi)"
-prepare_from_raw
+if [[ -n "$CORPUS" ]]; then
+  find_corpus
+  run_stage raw raw "text $(cd "$CORPUS" && sha256sum "${CORPUS_FILES[@]}" | file_hash /dev/stdin)" \
+    copy_corpus
+else
+  run_stage raw raw "Debian packages" build_corpus
+  # They may be newer ones when a damaged file is made again.
+  STAGE_KEY+="$(cat "$OUT"/raw/*.{en,fr} | file_hash /dev/stdin)"
+fi
+prepare_data

@@ -72,8 +72,7 @@ run_stages() { # what the raw text depends on
   run_stage code code "${CODES:+--bpe-codes }$(file_hash "$CODES") --bpe-merges $BPE_MERGES" \
     make_iwslt14_codes
   run_stage bpe bpe joint make_stage split bpe encode_file
-  run_stage data-bin data-bin "a dictionary for each language" \
-    binarize_anew "$OUT/bpe"
+  run_stage data-bin data-bin "a dictionary for each language" binarize_corpus "$OUT/bpe"
   say_done "$OUT/bpe"
 }
 

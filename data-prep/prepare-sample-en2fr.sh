@@ -8,8 +8,9 @@
 #   --jobs N          processes              (default: the number of cores)
 #
 # 20,000 English-French pairs from a small synchronous grammar (data-prep/sample_corpus), the same
-# bytes everywhere, no network. Takes 15 seconds and 7 MB. A rerun goes on where it was stopped.
-# Scores on it say that the software works, and nothing about translation of real text.
+# bytes everywhere, no network. Takes 15 seconds and 7 MB. A rerun goes on where it was stopped, and
+# with other --bpe-merges makes again what depends on them. Scores on it say that the software works,
+# and nothing about translation of real text.
 #
 # Example
 #
@@ -34,14 +35,15 @@ while [[ $# -gt 0 ]]; do
   esac
 done
 
-make_corpus() { # folder
+make_corpus() {
   say "making the sample corpus"
-  PYTHONPATH="$PROJECT/data-prep:$PYTHONPATH" python3 -m sample_corpus --out "$1"
+  PYTHONPATH="$PROJECT/data-prep:$PYTHONPATH" python3 -m sample_corpus --out "$OUT/raw"
 }
 
 make_absolute OUT
 use_environment
 make_folder --out "$OUT"
+lock_folder --out "$OUT"
 need_disk 100
-make_raw "sample corpus, --bpe-merges $BPE_MERGES" make_corpus
-prepare_from_raw
+run_stage raw raw "sample corpus" make_corpus
+prepare_data

@@ -1,5 +1,6 @@
 """The stages that every corpus goes through, and what the scripts refuse."""
 
+import fcntl
 import gzip
 import os
 import shutil
@@ -15,11 +16,15 @@ def lines(path):
     return path.read_text("utf-8").split("\n")[:-1]
 
 
+def options(corpus, out):
+    return ["--corpus", corpus, "--out", out, "--bpe-merges", MERGES, "--jobs", 1]
+
+
 @pytest.fixture(scope="module")
 def scripted(raw_corpus, tmp_path_factory):
     """What the script makes; a path with spaces."""
     out = tmp_path_factory.mktemp("prepared by the script") / "small corpus"
-    run(SCRIPT, "--corpus", raw_corpus, "--out", out, "--bpe-merges", MERGES, "--jobs", 1)
+    run(SCRIPT, *options(raw_corpus, out))
     return out
 
 
@@ -39,19 +44,39 @@ def test_rerun_resumes(scripted, raw_corpus, tmp_path):
     (again / "bpe/valid.en").rename(again / "bpe/valid.en.tmp")
     (again / "bpe/valid.en.tmp").write_text("half a li")
     kept = (again / "tok/train.en").stat().st_mtime_ns
-    arguments = ["--corpus", raw_corpus, "--out", again, "--bpe-merges", MERGES]
-    run(SCRIPT, *arguments, "--jobs", 1)
+    said = run(SCRIPT, *options(raw_corpus, again)).stderr
+    assert [line for line in said.splitlines() if ": " in line][:-1] == [
+        "== raw: done before",
+        "== tok: files are missing or changed, making them again",
+        "== code: done before",
+        "== bpe: files are missing or changed, making them again",
+        "== data-bin: done before",
+    ]
     assert (again / "tok/train.en").stat().st_mtime_ns == kept
     for name in FILES:
         for stage in ("tok", "bpe"):
             assert lines(again / stage / name) == lines(scripted / stage / name)
-    error = fails(SCRIPT, *arguments[:-1], 99)
-    assert "--bpe-merges 150" in error and "--bpe-merges 99" in error
 
 
 @pytest.fixture
 def corpus(raw_corpus, tmp_path):
     return shutil.copytree(raw_corpus, tmp_path / "corpus")
+
+
+def test_other_text_makes_raw_text_again(scripted, corpus, tmp_path):
+    """What nothing is recorded of is not overwritten, nor text that raw text would be made of."""
+    out, changed = shutil.copytree(scripted, tmp_path / "out"), corpus / "test.fr"
+    changed.write_text(changed.read_text("utf-8").upper(), "utf-8")
+    (out / "stamps/tok").unlink()
+    before = (out / "tok/test.fr").read_bytes()
+    error = fails(SCRIPT, *options(corpus, out))
+    assert f"--out '{out}': its 'tok' is " in error
+    assert (out / "raw/test.fr").read_bytes() == changed.read_bytes()
+    assert (out / "tok/test.fr").read_bytes() == before
+
+    error = fails(SCRIPT, *options(out / "raw", out))
+    assert f"--corpus '{out}/raw' is what --out '{out}' was made with" in error
+    assert (out / "raw/test.fr").read_bytes() == changed.read_bytes()
 
 
 def test_compressed_text_is_accepted_and_unequal_lines_are_refused(corpus, tmp_path):
@@ -63,8 +88,7 @@ def test_compressed_text_is_accepted_and_unequal_lines_are_refused(corpus, tmp_p
     error = fails(SCRIPT, "--corpus", corpus, "--out", out)
     assert "valid.en' has 20 lines" in error and "valid.fr' has 1" in error
     unpacked = gzip.decompress((corpus / "train.en.gz").read_bytes())
-    assert (out / "raw.tmp/train.en").read_bytes() == unpacked
-    assert not (out / "raw").exists()
+    assert (out / "raw/train.en").read_bytes() == unpacked
 
 
 def test_missing_file_is_named_and_put_right(corpus, raw_corpus, tmp_path):
@@ -111,6 +135,15 @@ def test_full_disk_is_said_before_anything_is_made(tmp_path):
     error = fails(PROJECT / "data-prep/prepare-sample-en2fr.sh", "--out", tmp_path / "out", env=env)
     assert "needs 100 MB" in error and "3 MB" in error
     assert not (tmp_path / "out/raw").exists()
+
+
+@pytest.mark.parametrize("name", ["prepare-debian-en2fr.sh", "prepare-sample-en2fr.sh"])
+def test_two_runs_in_one_folder_are_refused(name, tmp_path):
+    with open(tmp_path / ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        env = {**os.environ, "LOCK_PATIENCE": "0"}
+        error = fails(PROJECT / "data-prep" / name, "--out", tmp_path, env=env)
+    assert f"--out '{tmp_path}': another run is at work there" in error
 
 
 def test_what_cannot_be_built_is_refused_in_one_line(tmp_path):

@@ -16,9 +16,7 @@ from realformer_runtime.text.sentence_pieces import line_encoder
 from realformer_runtime.text.subword_files import PIECES
 
 SCRIPT = PROJECT / "data-prep/prepare-corpus.sh"
-LIBRARIES = """for name in scripts/lib/common data-prep/lib/{text_pipeline,stages}; do
-  source "$0/$name.sh"
-done"""
+LIBRARIES = 'source "$0/scripts/lib/common.sh"; source "$0/data-prep/lib/text_pipeline.sh"'
 SPLITS = ("train", "valid", "test")
 # What no training can use: a side that shows nothing, or is 9 times as long as the other.
 DROPPED = [("", "vide"), ("rien", "\u200b\u00ad"), ("short", "long " * 40)]

@@ -172,14 +172,16 @@ def test_only_verbs_in_er_are_conjugated_as_such():
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    """The files as the command writes them, under a hash seed of their own."""
+    """The files as the command writes them, under a hash seed of their own, without an output."""
     directory = tmp_path_factory.mktemp("corpus") / "new"
     environment = {
         **os.environ,
         "PYTHONPATH": f"{PROJECT / 'data-prep'}:{PROJECT}",
         "PYTHONHASHSEED": "1",
     }
-    run("python3", "-m", "sample_corpus", "--out", directory, env=environment)
+    command = 'python3 -m sample_corpus --out "$0" >&-'
+    said = run("bash", "-c", command, directory, env=environment).stderr
+    assert said == "".join(f"{name}: {size} sentence pairs\n" for name, size in SIZES.items())
     return directory
 
 

@@ -9,6 +9,7 @@ TEXT = "L’été à Łódź, « 日本 »\n"
 TOKENS = "L’ été à Łódź , « 日 本 »\n"
 TOKENIZE = "python3 -m realformer_runtime.text.tokenization --lang fr"
 SCORE = f"'{PROJECT}/scripts/score_bleu.sh' --hyp text --ref text --lang fr"
+SAMPLE = f"PYTHONPATH='{PROJECT}:{PROJECT}/data-prep' python3 -m sample_corpus"
 CLOSED = "{}: standard {} is closed\n"
 
 
@@ -35,6 +36,7 @@ def bash(tmp_path):
         (f"{SCORE} >&-", (1, "", CLOSED.format("score_bleu.sh", "output"))),
         (f"{SCORE} --json json <&- >/dev/null 2>&- && test -s json", (0, "", "")),
         (f"{SCORE} --json /no/x <&- 2>&-", (1, "", "")),
+        (f"{SAMPLE} --out /dev/null/x >&-", (1, "", "/dev/null/x: Not a directory\n")),
         (f"{TOKENIZE} <text >/dev/full", (1, "", "standard output: No space left on device\n")),
         (f"{SCORE} >/dev/full", (1, "", "standard output: No space left on device\n")),
         (f"{TOKENIZE} <text | true; exit ${{PIPESTATUS[0]}}", (141, "", "")),

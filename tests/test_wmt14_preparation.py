@@ -5,6 +5,7 @@ import fcntl
 import io
 import os
 import re
+import shutil
 import signal
 import subprocess
 import threading
@@ -144,6 +145,13 @@ def french(tmp_path_factory):
     )
 
 
+@pytest.fixture
+def copied(french, tmp_path):
+    """A copy that a test may change, and the command for it."""
+    out = shutil.copytree(french.out, tmp_path / "en fr")
+    return out, [out if word == french.out else word for word in french.command]
+
+
 def test_killed_in_each_stage_it_ends_with_what_the_fields_steps_give(french):
     """What is checked does not depend on a run without kills."""
     check(french.out, french.raw, "en-fr", every=1333)
@@ -179,26 +187,27 @@ def state(out, *stages):
     }
 
 
-def test_rerun_makes_nothing_again_even_without_archives(french):
+def test_rerun_makes_nothing_again_even_without_archives(copied):
+    out, command = copied
     stages = ["raw", "tok", "code", "bpe", "clean", "data-bin"]
-    before = state(french.out, *stages)
-    (french.out / "archives/training-giga-fren.tar").unlink()
-    said = run(*french.command, "--bpe-merges", MERGES, *NOWHERE, **PATIENT).stderr
+    before = state(out, *stages)
+    (out / "archives/training-giga-fren.tar").unlink()
+    said = run(*command, "--bpe-merges", MERGES, *NOWHERE, **PATIENT).stderr
     assert said.count("done before") == 6
-    assert state(french.out, *stages) == before
+    assert state(out, *stages) == before
 
 
-def test_changed_text_and_other_codes_make_again_what_depends_on_them(french):
+def test_changed_text_and_other_codes_make_again_what_depends_on_them(copied):
     """A damaged file is made again, the rest of its stage kept; a dictionary that was made with
     other codes is refused."""
-    out = french.out
+    out, command = copied
     before, damaged = state(out, "raw", "tok"), out / "tok/valid.fr"
     damaged.write_bytes(damaged.read_bytes()[:-20])
     codes, words = out / "other codes", out / "dict.txt"
     codes.write_text("#version: 0.2\nt h\n")
     words.write_text("the 3\n")
     options = ["--bpe-codes", codes, "--dict", words]
-    result = run(*french.command, *options, *NOWHERE, **PATIENT, check=False)
+    result = run(*command, *options, *NOWHERE, **PATIENT, check=False)
     assert result.returncode == 1
     for said in (
         "== tok: files are missing or changed",
@@ -283,17 +292,21 @@ def large(recipe):
 
 
 def test_disk_is_looked_at_before_anything_is_fetched(german, tmp_path):
-    """900 MB of archives and five times 700 MB of text are 4,400 MB."""
-    folder, command, _ = german
+    """900 MB of archives and five times 700 MB of text are 4,400 MB. Where another recipe
+    was unpacked before, the archives come first."""
+    folder, command, out = german
     build("en-de", folder, SIZES["en-de"], large)
     df = tmp_path / "df"
-    df.write_text("#!/bin/sh\nprintf 'h\\nfs 10 7 4000 70%% /\\n'\n")
+    df.write_text('#!/bin/sh\nprintf "h\\nfs 10 7 $FREE 70%% /\\n"\n')
     df.chmod(0o755)
     with served(folder) as server:
-        env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+        env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "FREE": "4399"}
         error = fails(*command, "--mirror", server.url, env=env)
-        assert "needs 4401 MB" in error and "there are 4000 MB" in error
-        assert not server.requests
+        assert "needs 4400 MB" in error and "there are 4399 MB" in error
+        (out / "stamps").mkdir()
+        (out / "stamps/raw").write_text("its key\ncomplete\nits options\n")
+        error = fails(*command, "--mirror", server.url, env={**env, "FREE": "899"})
+        assert "needs 900 MB" in error and not server.requests
 
 
 @pytest.mark.parametrize(

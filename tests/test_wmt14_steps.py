@@ -79,6 +79,12 @@ def test_bars_are_removed_unless_the_first_pair_has_one():
         cleaned(("a|N", "b|N"), ("c |V", "d e"))
 
 
+def test_bars_that_are_text_divide_no_token():
+    cleaner = cleaning.PairCleaner(ratio=9, bars=False)
+    pairs = [("|", "a | b"), ("x" * 500 + "|" + "x" * 499, "a"), ("x" * 500 + "|" + "x" * 500, "a")]
+    assert [cleaner.clean(*pair) for pair in pairs] == [*pairs[:2], None]
+
+
 @pytest.mark.parametrize(
     "text, message",
     [
@@ -178,6 +184,23 @@ def test_a_test_set_of_any_name_is_the_test_set(tmp_path):
     path.write_text(json.dumps(content))
     with pytest.raises(UserError, match="'test' is the name of all test sets together"):
         load_recipe(path)
+
+
+@pytest.mark.parametrize("name", ["valid.europarl-v7.de", "test.en"])
+def test_a_file_that_was_removed_is_unpacked_again(tmp_path, name):
+    """The number of lines is still noted; what is complete is not written again."""
+    sizes, out = {"europarl-v7": 120, "commoncrawl": 130}, tmp_path / "out"
+    recipe = load_recipe(build("en-de", tmp_path, sizes)[0])
+    out.mkdir()
+    extraction.extract_all(recipe, tmp_path, out)
+    before = {path: (path.read_bytes(), path.stat().st_ino) for path in out.iterdir()}
+    (out / name).unlink()
+    extraction.extract_all(recipe, tmp_path, out)
+    assert {path: path.read_bytes() for path in out.iterdir()} == {
+        path: text for path, (text, _) in before.items()
+    }
+    kept = out / "train.commoncrawl.en"
+    assert kept.stat().st_ino == before[kept][1]
 
 
 @pytest.mark.parametrize("pair, corpus", [("en-de", "europarl-v7"), ("en-fr", "giga-fren")])
@@ -293,6 +316,20 @@ def test_wrong_content_is_refused_and_not_kept(server, tmp_path, key, value):
     with pytest.raises(UserError, match=rf"http://.*v7.tgz: {key} \w+ instead of {value}"):
         archives.have_archives(load_recipe(path), store)
     assert not list(store.folder.iterdir())
+
+
+def test_disk_for_what_was_unpacked_is_of_new_archives_alone(tmp_path, capfd):
+    """Those that are recorded need not be there any more, nor be fetched again."""
+    path, _ = build("en-de", tmp_path, {"europarl-v7": 20, "commoncrawl": 20})
+    content = json.loads(path.read_text())
+    for entry, size in zip(content["archives"], (5 << 20, 3 << 20, 1)):
+        entry["bytes"] = size
+    path.write_text(json.dumps(content))
+    record = {content["archives"][0]["name"]: {"sha256": "0"}}
+    (tmp_path / "archives.json").write_text(json.dumps(record))
+    for options, megabytes in (([], 9), (["--recorded-will-do"], 4)):
+        run_step("need", "--recipe", path, "--out", tmp_path, "--archives-only", *options)
+        assert capfd.readouterr().out == f"{megabytes}\n"
 
 
 def test_unknown_sums_are_recorded_on_first_sight(tmp_path, capfd):

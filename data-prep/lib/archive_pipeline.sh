@@ -9,7 +9,6 @@
 # and calls archive_options with the arguments, then prepare_from_archives.
 
 source "$PROJECT/data-prep/lib/text_pipeline.sh"
-source "$PROJECT/data-prep/lib/stages.sh"
 source "$PROJECT/data-prep/lib/archive_options.sh"
 
 # Passes on standard input, and reports the lines.
@@ -22,7 +21,12 @@ fetch_archives() { # [--recorded-will-do]; prints what the raw text depends on
   corpus_step fetch "${STORE[@]}" "$@"
 }
 
+need_disk_for_archives() { # options of the step `need`...
+  need_disk "$(corpus_step need "${STORE[@]}" "$@")"
+}
+
 unpack_archives() {
+  need_disk_for_archives # and for all that is made of them
   fetch_archives >/dev/null # those that were deleted after an earlier run
   say "unpacking"
   mkdir -p "$OUT/raw"
@@ -35,7 +39,7 @@ copy_codes() {
 }
 
 prepare_from_archives() {
-  local inputs kept=()
+  local inputs kept="" archives_only="$FETCH_ONLY"
   use_environment
   make_folder --out "$OUT"
   lock_folder --out "$OUT"
@@ -44,13 +48,12 @@ prepare_from_archives() {
   mapfile -t PARTS < <(corpus_step names --recipe "$RECIPE")
   [[ ${#PARTS[@]} -gt 0 ]] || exit 1 # the reason has been said
 
-  if stage_is_intact raw raw && [[ -z "$FETCH_ONLY" ]]; then
-    kept=(--recorded-will-do) # once unpacked, archives may be deleted
-  else
-    need_disk "$(corpus_step need "${STORE[@]}" ${FETCH_ONLY:+--archives-only})"
+  if [[ -z "$FETCH_ONLY" ]] && stage_is_intact raw raw; then
+    kept=--recorded-will-do archives_only=yes # once unpacked, archives may be deleted
   fi
+  need_disk_for_archives ${kept:+"$kept"} ${archives_only:+--archives-only}
   say "archives"
-  inputs="$(fetch_archives ${kept[@]+"${kept[@]}"})"
+  inputs="$(fetch_archives ${kept:+"$kept"})"
   if [[ -n "$FETCH_ONLY" ]]; then
     say "done: '${CORPORA:-$OUT/archives}' has them all"
   else

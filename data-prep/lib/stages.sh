@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Stages that know what they were made from. To be sourced after text_pipeline.sh.
+# Stages that know what they were made from. Sourced by text_pipeline.sh.
 #
 # A stage fills one folder (or file) of $OUT. Its stamp, $OUT/stamps/NAME, holds a key (a hash of the
 # stage's options and of the key before it, so of all that it depends on), its options in words,
@@ -60,8 +60,12 @@ remove_changed_files() { # name
   done < <(tail -n +4 "$OUT/stamps/$1")
 }
 
-# Says why a stage is not left as it is, and removes what cannot be used.
+# Says why a stage is not left as it is, and removes what cannot be used. What has no stamp is not
+# ours to remove: it is the user's, or of a version that kept none.
 prepare_stage() { # name, output, options
+  [[ -f "$OUT/stamps/$1" || ! -e "$OUT/$2" ]] ||
+    die "--out '$OUT': its '$2' is the user's or of a former version: choose another --out," \
+      "or delete it"
   if [[ "$(stamp_line "$1" 1)" == "$STAGE_KEY" ]]; then
     if [[ "$(stamp_line "$1" 2)" == complete ]]; then
       say "$1: files are missing or changed, making them again"

@@ -7,8 +7,10 @@
 #   JOBS         worker processes
 #   BPE_MERGES   joint byte pair encoding: number of merges
 #
-# Stage by stage: $OUT/raw, $OUT/tok, $OUT/bpe, $OUT/data-bin. A file is written under a temporary
-# name and renamed, so what exists is complete, and a rerun goes on with what is missing.
+# Stage by stage (stages.sh): $OUT/raw, $OUT/tok, $OUT/bpe, $OUT/data-bin. A file is written under a
+# temporary name and renamed, so what exists is complete, and a rerun goes on with what is missing.
+
+source "$PROJECT/data-prep/lib/stages.sh"
 
 SPLITS=(train valid test)
 # The files of the stages up to bpe, without the language.
@@ -98,6 +100,13 @@ learn_from_text() {
     learn_codes --merges "$BPE_MERGES"
 }
 
+make_bpe() {
+  say "Moses tokenisation, and byte pair encoding, $BPE_MERGES joint merges"
+  run_stage tok tok "$(tool_versions sacremoses subword-nmt)" make_stage raw tok tokenize_file
+  run_stage code code "--bpe-merges $BPE_MERGES" make_file "$OUT/code" learn_from_text
+  run_stage bpe bpe joint make_stage tok bpe encode_file
+}
+
 # Drops pairs that no training can use: a side is empty or too long, or they are too unequal.
 drop_pairs() { # stage before, stage, name, most tokens, ratio
   [[ ! -f "$OUT/$2/$3.$SOURCE_LANG" || ! -f "$OUT/$2/$3.$TARGET_LANG" ]] || return 0
@@ -115,39 +124,17 @@ keep_test_set() { # stage before, stage
 }
 
 # All or nothing: what is there is not of this stage's making, or some of it is missing.
-binarize_anew() { # as of binarize_corpus
-  rm -rf "$OUT/data-bin"
-  binarize_corpus "$@"
-}
-
 binarize_corpus() { # folder of encoded text, further options of fairseq-preprocess...
   # The name is this run's own: a child of a killed run may still be writing into its folder.
   local text="$1" making="$OUT/data-bin.$$.tmp"
   say "binarising (fairseq-preprocess)"
-  if [[ ! -d "$OUT/data-bin" ]]; then
-    rm -rf "$OUT"/data-bin*.tmp
-    fairseq-preprocess --source-lang "$SOURCE_LANG" --target-lang "$TARGET_LANG" \
-      --trainpref "$text/train" --validpref "$text/valid" --testpref "$text/test" \
-      ${DICTIONARIES[@]+"${DICTIONARIES[@]}"} --workers "$JOBS" --destdir "$making" "${@:2}" \
-      >"$OUT/preprocess.log" 2>&1 9>&- || die "fairseq-preprocess failed, see '$OUT/preprocess.log'"
-    cp "$OUT/$SUBWORD_FILE" "$making/"
-    mv "$making" "$OUT/data-bin"
-  fi
-}
-
-# Makes $OUT/raw with a command that fills the folder it is given, unless it is there.
-make_raw() { # options in words, command...
-  local options="$1"
-  shift
-  if [[ ! -d "$OUT/raw" ]]; then
-    rm -rf "$OUT/raw.tmp"
-    mkdir "$OUT/raw.tmp"
-    "$@" "$OUT/raw.tmp"
-    check_sides "$OUT/raw.tmp" "${SPLITS[@]}"
-    check_options "$OUT" "$options" write
-    mv "$OUT/raw.tmp" "$OUT/raw"
-  fi
-  check_options "$OUT" "$options"
+  rm -rf "$OUT"/data-bin{,*.tmp}
+  fairseq-preprocess --source-lang "$SOURCE_LANG" --target-lang "$TARGET_LANG" \
+    --trainpref "$text/train" --validpref "$text/valid" --testpref "$text/test" \
+    ${DICTIONARIES[@]+"${DICTIONARIES[@]}"} --workers "$JOBS" --destdir "$making" "${@:2}" \
+    >"$OUT/preprocess.log" 2>&1 9>&- || die "fairseq-preprocess failed, see '$OUT/preprocess.log'"
+  cp "$OUT/$SUBWORD_FILE" "$making/"
+  mv "$making" "$OUT/data-bin"
 }
 
 say_done() { # folder of encoded text
@@ -157,13 +144,9 @@ say_done() { # folder of encoded text
   say "done: '$OUT/data-bin' ($pairs training pairs, dictionary of $types types)"
 }
 
-# Everything after the raw text.
-prepare_from_raw() {
-  say "tokenising (sacremoses)"
-  make_stage raw tok tokenize_file
-  say "byte pair encoding, $BPE_MERGES joint merges"
-  make_file "$OUT/code" learn_from_text
-  make_stage tok bpe encode_file
-  binarize_corpus "$OUT/bpe"
+# All that follows the raw text, where every pair is kept.
+prepare_data() {
+  make_bpe
+  run_stage data-bin data-bin "joined dictionary" binarize_corpus "$OUT/bpe"
   say_done "$OUT/bpe"
 }

@@ -88,9 +88,8 @@ watch_binarizing() {
     "$OUT/data-bin.$$.tmp"
 }
 
-# All or nothing: what is there is not of this stage's making, or some of it is missing.
 binarize_wmt14() {
-  rm -rf "$OUT/data-bin"
+  rm -rf "$OUT/data-bin" # until which it is watched
   if [[ -n "$DICT" ]]; then
     corpus_step fit --dict "$DICT" "$OUT"/clean/{valid,test}.*
     rm -f "$OUT/dict"

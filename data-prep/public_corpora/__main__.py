@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from pathlib import Path
@@ -30,7 +31,8 @@ def need(args) -> None:
     files = (path for path in args.out.rglob("*") if path.is_file())
     there = sum(file.stat().st_size for file in files if args.out / "archives" not in file.parents)
     work = 0 if args.archives_only else max(0, recipe.text_bytes * WORK_FACTOR - there)
-    print(int((archives.missing_bytes(recipe, store) + work) / 2**20) + 1)
+    fetched = archives.missing_bytes(recipe, store, args.recorded_will_do)
+    print(math.ceil((fetched + work) / 2**20))
 
 
 def extract(args) -> None:
@@ -107,7 +109,7 @@ def _store(args) -> archives.Store:
 STORE = "--recipe --out --corpora --mirror --tries --retry-pause"
 STEPS = {
     fetch: f"{STORE} --recorded-will-do",
-    need: f"{STORE} --archives-only",
+    need: f"{STORE} --archives-only --recorded-will-do",
     extract: "--recipe --archives --out",
     names: "--recipe",
     clean: "--recipe --merges --lines --out parts",

@@ -71,13 +71,13 @@ def have_archives(recipe: Recipe, store: Store, recorded_will_do: bool = False) 
     return hashes
 
 
-def missing_bytes(recipe: Recipe, store: Store) -> int:
-    """Bytes still to be fetched, as far as they are known."""
+def missing_bytes(recipe: Recipe, store: Store, recorded_will_do: bool = False) -> int:
+    """Bytes that :func:`have_archives` still has to fetch, as far as they are known."""
     if store.mine:
         return 0
-    missing = 0
+    missing, recorded = 0, _read_record(store.record) if recorded_will_do else {}
     for archive in recipe.archives.values():
-        if not store.path(archive).exists():
+        if not store.path(archive).exists() and archive.name not in recorded:
             there = size(store.folder / f"{archive.name}.part")
             missing += max(0, (archive.bytes or 0) - there)
     return missing

@@ -29,6 +29,7 @@ MAX_CHARACTERS = 1000
 PERL_SPACE = "[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
 UNEVEN_SPACE = re.compile(f"^ | $|  |(?! ){PERL_SPACE}")
 SPACES = re.compile(f"{PERL_SPACE}+")
+LONG_TOKEN = re.compile(f"[^{PERL_SPACE[1:-1]}]{{{MAX_CHARACTERS + 1}}}")
 LONG_FACTOR = re.compile(f"[^|{PERL_SPACE[1:-1]}]{{{MAX_CHARACTERS + 1}}}")
 BLANK_FACTOR = re.compile(r"[ |]\|")
 
@@ -44,6 +45,7 @@ class PairCleaner:
         self, max_tokens: int = MAX_TOKENS, ratio: float = RATIO, bars: bool = True
     ) -> None:
         self.max_tokens, self.ratio, self.bars = max_tokens, ratio, bars
+        self.long = LONG_FACTOR if bars else LONG_TOKEN
         self.factored: bool | None = None
         self.dropped: Counter[str] = Counter()  # number of pairs by reason
         self.pairs = 0
@@ -77,7 +79,7 @@ class PairCleaner:
             return f"over {self.max_tokens} tokens"
         if max(counts) / min(counts) > self.ratio:
             return f"ratio over {self.ratio:g}"
-        if any(len(side) > MAX_CHARACTERS and LONG_FACTOR.search(side) for side in (first, second)):
+        if any(len(side) > MAX_CHARACTERS and self.long.search(side) for side in (first, second)):
             return f"token over {MAX_CHARACTERS} characters"
         return None
 

@@ -41,7 +41,7 @@ def extract_all(recipe: Recipe, folder: Path, out: Path) -> None:
 
     Test sets with names of their own are also there by themselves, as ``NAME.LANG``.
 
-    A corpus that is complete there is kept: its number of lines is in ``NAME.lines``.
+    A corpus whose files are all there is kept: its number of lines is in ``NAME.lines``.
 
     Args:
         folder: where the archives are
@@ -80,7 +80,8 @@ def never(number: int) -> bool:
 def _extract(corpus: Corpus, archive: Path, out: Path, files: list[str], held_out: HeldOut) -> int:
     """Write a corpus to one file a language, or to two; ``files`` are without the language."""
     note = out / f"{corpus.name}.lines"
-    if note.exists():
+    texts = [out / f"{name}.{lang}" for name in files for lang in corpus.members]
+    if note.exists() and all(text.exists() for text in texts):
         text = note.read_text("utf-8", errors="replace").strip()
         if not text.isdecimal() or len(text) > 18:
             raise UserError(f"{note}: '{text:.20}' is not a number of lines: delete this file")

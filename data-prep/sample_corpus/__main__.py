@@ -1,11 +1,19 @@
-"""Command line: ``python -m sample_corpus --out DIRECTORY``."""
+"""Write the sample corpus: ``python -m sample_corpus --out DIRECTORY``."""
 
-import argparse
+from realformer_runtime.command_line import ArgumentParser, run_main
 
 from .generate import SEED, write
 
-parser = argparse.ArgumentParser(prog="sample_corpus", description="Write the sample corpus.")
-parser.add_argument("--out", required=True, help="directory for {train,valid,test}.{en,fr}")
-parser.add_argument("--seed", type=int, default=SEED, help="seed of the sampling")
-arguments = parser.parse_args()
-write(arguments.out, arguments.seed)
+PROGRAM = "prepare-sample-en2fr"
+
+
+def main() -> None:
+    parser = ArgumentParser(__doc__)
+    parser.add_argument("--out", required=True, help="directory for {train,valid,test}.{en,fr}")
+    parser.add_argument("--seed", type=int, default=SEED, help="seed of the sampling")
+    arguments = parser.parse_args()
+    write(arguments.out, arguments.seed)
+
+
+if __name__ == "__main__":
+    run_main(main, PROGRAM)

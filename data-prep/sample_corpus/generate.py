@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterator
@@ -102,4 +103,4 @@ def write(directory: str, seed: int = SEED) -> None:
             text = "".join(getattr(pair, language) + "\n" for pair in chosen)
             with atomic_output(path) as temporary:
                 temporary.write_bytes(text.encode("utf-8"))
-        print(f"{name}: {len(chosen)} sentence pairs")
+        print(f"{name}: {len(chosen)} sentence pairs", file=sys.stderr)
