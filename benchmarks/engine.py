@@ -114,7 +114,7 @@ def ask(name: str, pipe: Connection) -> Dict[str, float]:
     try:
         pipe.send(True)
         return pipe.recv()
-    except (BrokenPipeError, EOFError):
+    except (ConnectionError, EOFError):
         raise UserError(f"{name} has failed") from None
 
 

@@ -143,14 +143,17 @@ def test_a_translation_is_not_made_of_the_sources_characters(hub, pairs, monkeyp
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"lenpn": 1}, "lenpn: fairseq-generate has no such option"),
+        ({"lenpn": 1}, "lenpn is no option .is lenpen meant"),
         ({"nbest": 2}, "nbest: has no effect here"),
-        ({"beam": 0}, "beam: '0' is not a number from 1 to"),
+        ({"beam": 0}, "beam is 1 or more"),
+        ({"beam": "5"}, "beam is a whole number"),
+        ({"lenpen": None}, "lenpen is a number"),
     ],
 )
 def test_an_option_of_no_use_is_named(hub, options, message):
     with pytest.raises(UserError, match=message):
         hub.translate("the", **options)
+    hub.translate("", nbest=1, print_alignment=None)
 
 
 @pytest.mark.parametrize("data", [__file__, "https://example.org/data.tar.gz"])

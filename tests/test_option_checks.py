@@ -41,7 +41,7 @@ def refusal(data, trained, tmp_path, capsys):
         ("--best-checkpoint-metric lose", "lose: validation computes loss, nll_loss, ppl"),
         ("--eval-bleu --eval-bleu-args {beam:4}", "--eval-bleu-args '{beam:4}': JSON"),
         ('--eval-bleu --eval-bleu-args {"beem":4}', "beem is no option (is beam meant?)"),
-        ('--eval-bleu --eval-bleu-args {"beam":"x"}', "beam is a number"),
+        ('--eval-bleu --eval-bleu-args {"beam":"x"}', "beam is a whole number"),
         ('--eval-bleu --eval-bleu-args {"beam":0}', "beam is 1 or more"),
         ("--eval-bleu --eval-bleu-remove-bpe b", "--eval-bleu-remove-bpe b: Unknown"),
         ("--eval-bleu --eval-bleu-args 5", "--eval-bleu-args '5': JSON"),

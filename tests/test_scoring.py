@@ -60,18 +60,23 @@ def test_a_curly_apostrophe_that_fairseq_left_apart_is_joined(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "detokenised", "raw"),
+    ("lang", "words", "detokenised", "raw"),
     [
         # What --remove-bpe sentencepiece leaves, with and without --bpe sentencepiece.
-        ("50 % der ‘Leute’ hier.", "50%der‘Leute’hier.", "50 % der ‘Leute’ hier."),
-        ("Say 'no' to 50 %, sir.", "Say 'no' to 50 %, sir.", "Say 'no' to 50 %, sir."),
+        ("en", ["50 % of ‘us’."], ["50%of‘us’."], ["50 % of ‘us’."]),
+        ("en", ["To 50 %, sir.", "Yes.", "A , b"], [], ["To 50 %, sir.", "Yes.", "A , b"]),
         # What --bpe sentencepiece leaves.
-        ("▁squ ash ▁’ em .", "squash ’em.", "squash ’em."),
+        ("en", ["▁squ ash ▁’ em ."], ["squash ’em."], ["squash ’em."]),
+        # What Moses' tokens become, which have no point of their own here.
+        ("en", ["e.g. the &quot; x &quot;"], ['e.g. the "x"'], ['e.g. the "x"']),
+        ("zh", ["我 喜欢 。"], ["我喜欢。"], ["我喜欢。"]),
     ],
 )
-def test_joined_pieces_are_raw_text(tmp_path, capsys, words, detokenised, raw):
-    lines = [f"H-0\t-1\t{words}", f"D-0\t-1\t{detokenised}"]
-    assert hypothesis_files.read_hypotheses(write(tmp_path / "log", lines), "en", 1) == [raw]
+def test_joined_pieces_are_raw_text(tmp_path, capsys, lang, words, detokenised, raw):
+    lines = [f"H-{number}\t-1\t{text}" for number, text in enumerate(words)]
+    lines += [f"D-{number}\t-1\t{text}" for number, text in enumerate(detokenised or words)]
+    log = write(tmp_path / "log", lines)
+    assert hypothesis_files.read_hypotheses(log, lang, len(words)) == raw
     assert capsys.readouterr().err == ""
 
 

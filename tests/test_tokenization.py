@@ -56,9 +56,17 @@ def test_curly_apostrophes(lang, apart, together):
         assert join_curly_apostrophe(together, lang) == apart.replace(" ’ ", "’")
 
 
-def test_a_quotation_mark_glues_no_words_together():
-    tokens = line_tokenizer("en")("Say ‘it’s old’ twice.")
-    assert line_detokenizer("en")(tokens) == "Say ‘ it’s old ’ twice."
+@pytest.mark.parametrize(
+    "lang, raw, back",
+    [
+        ("en", "Say ‘it’s old’ twice.", "Say ‘ it’s old ’ twice."),
+        ("en", "‘It is five o’clock’, he said.", "‘ It is five o’clock ’, he said."),
+        ("nl", "‘Ik heb foto’s gezien’, zei hij.", "‘ Ik heb foto’s gezien ’, zei hij."),
+        ("uk", "‘Сім’я’.", "‘ Сім’я ’."),
+    ],
+)
+def test_a_quotation_glues_no_words_together_and_tears_none_apart(lang, raw, back):
+    assert line_detokenizer(lang)(line_tokenizer(lang)(raw)) == back
 
 
 MOSES = "--moses --normalize-punctuation --remove-non-printing"

@@ -200,9 +200,8 @@ def test_updates_are_counted_as_fairseq_does(prepared, trained):
         assert plan(cfg) == found, flag
     found = plan(configuration(prepared, "--max-epoch", 7, "--max-update", 5))
     assert found["updates"] == 5
-    for options in ([], ["--max-epoch", 7, "--skip-remainder-batch"]):
-        with pytest.raises(UserError, match="--max-epoch|--skip-remainder-batch"):
-            plan(configuration(prepared, *options))
+    with pytest.raises(UserError, match="--max-epoch"):
+        plan(configuration(prepared))
 
 
 @pytest.mark.parametrize(
@@ -218,16 +217,17 @@ def test_updates_are_counted_as_fairseq_does(prepared, trained):
     ],
 )
 def test_the_disk_is_counted_with_what_the_options_keep(options, kept):
-    cfg = fairseq_mains.configuration("data", *TRAINING, "--max-epoch", 7, *options.split())
-    assert checkpoints_kept(cfg, updates=40) == kept
+    cfg = fairseq_mains.configuration("data", *TRAINING, *options.split())
+    assert checkpoints_kept(cfg, epochs=7, updates=40) == kept
 
 
 @pytest.mark.parametrize(
-    "batches, gpus, update_freq, updates",
-    [(18, 1, 1, 18), (18, 2, 2, 5), (19, 2, 5, 2), (1, 8, 8, 1)],
+    "batches, gpus, update_freq, updates, without_rest",
+    [(18, 1, 1, 18, 17), (18, 2, 2, 5, 4), (19, 2, 5, 2, 1), (1, 8, 8, 1, 0)],
 )
-def test_rests_of_an_epoch_are_updates(batches, gpus, update_freq, updates):
+def test_rests_of_an_epoch_are_updates(batches, gpus, update_freq, updates, without_rest):
     assert updates_an_epoch(batches, gpus, update_freq) == updates
+    assert updates_an_epoch(batches, gpus, update_freq, without_rest=True) == without_rest
 
 
 def train_command(prepared, folder, *arguments):

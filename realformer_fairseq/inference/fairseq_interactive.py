@@ -21,7 +21,8 @@ from realformer_runtime.command_line import UserError, flag
 from realformer_runtime.engine.search_options import check_range
 from realformer_runtime.text.overlong_sentences import check_limit
 
-from ..models.hub_interface import WITHOUT_EFFECT, TranslationHub
+from ..models.generation_options import WITHOUT_EFFECT
+from ..models.hub_interface import TranslationHub
 
 # What fairseq-interactive would do with text, and with nothing else.
 NOT_FOR_SUBWORDS = ("bpe", "constraints", "input", "replace_unk", "tokenizer")

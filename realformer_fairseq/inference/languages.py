@@ -2,24 +2,16 @@
 
 import os
 import sys
-from typing import Any, Dict, Optional
+from typing import Any, Dict
 
 from realformer_checkpoints.incomplete_states import load_with_options
 from realformer_checkpoints.reading import LANGUAGE_MODEL_TASKS, stored_option, stored_task
 from realformer_runtime.command_line import UserError, flag, printable
-from realformer_runtime.text.languages import language_code
+from realformer_runtime.text.languages import code_or_none, language_code
 
 from ..models.hub_files import check_file
 
 SIDES = ("source_lang", "target_lang")
-
-
-def code_or_none(name: str) -> Optional[str]:
-    """The code of a language, or None for a name that is no code, as ``src``."""
-    try:
-        return language_code(name)
-    except UserError:
-        return None
 
 
 def set_languages(args, program: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Dict, Optional, Sequence
 from realformer_checkpoints.incomplete_states import load_with_options
 from realformer_checkpoints.reading import stored_option
 from realformer_runtime.command_line import UserError
+from realformer_runtime.text.languages import code_or_none
 from realformer_runtime.text.subword_files import PIECES
 from realformer_runtime.text.utf8_lines import start_of_text
 
@@ -108,5 +109,6 @@ def complete_languages(folder: str, checkpoint: str, options: Dict[str, Any]) ->
         return
     state = load_with_options(os.path.join(folder, checkpoint.split(os.pathsep)[0]))
     for side in ("source_lang", "target_lang"):
-        if language := stored_option(state, "task", side):
+        language = stored_option(state, "task", side)
+        if language and code_or_none(language):
             options.setdefault(side, language)

@@ -1,36 +1,25 @@
 """Translation from Python: what ``RealFormerModel.from_pretrained`` returns."""
 
-import dataclasses
 import functools
 import inspect
-from typing import Callable, Dict, Iterable, List, Sequence, Union
+from typing import Callable, Dict, List, Sequence, Union
 
 import torch
 from fairseq import utils
 from fairseq.data import LanguagePairDataset
-from fairseq.dataclass.configs import GenerationConfig
 from fairseq.hub_utils import GeneratorHubInterface
 from fairseq.models import FairseqEncoderModel, FairseqLanguageModel
 from fairseq.sequence_scorer import SequenceScorer
 from torch import Tensor, nn
 
 from realformer_runtime.command_line import UserError
-from realformer_runtime.engine.search_options import check_range
 from realformer_runtime.text.known_characters import in_known_characters
 from realformer_runtime.text.overlong_sentences import SPLIT, parts_of_sentences
 from realformer_runtime.text.utf8_lines import drop_byte_order_mark, shows_nothing
 
-BEAM, LENPEN = 5, 0.8  # of the recipes for WMT'14 English-French
+from .generation_options import check_effect, check_generation
 
-# What has an effect in fairseq-generate, but none where a sentence becomes a sentence.
-WITHOUT_EFFECT = (
-    "lm_path",
-    "nbest",
-    "prefix_size",
-    "print_alignment",
-    "print_step",
-    "score_reference",
-)
+BEAM, LENPEN = 5, 0.8  # of the recipes for WMT'14 English-French
 
 # Their dictionaries have the characters of the text; None is that of scripts/translate.sh.
 BPE_OF_CHARACTERS = (None, "subword_nmt", "fastbpe", "sentencepiece")
@@ -41,19 +30,6 @@ def check_model(model: nn.Module, accepted: type, kind: str) -> None:
     if not isinstance(model, accepted):
         name = type(model).__name__
         raise UserError(f"a {name} is no {kind}: load it by {name}.from_pretrained")
-
-
-def check_generation(beam: int, lenpen: float, names: Iterable[str]) -> None:
-    """Refuse what fairseq would not look at, or fail with."""
-    check_range("beam", beam)
-    check_range("lenpen", lenpen)
-    known = {field.name for field in dataclasses.fields(GenerationConfig)}
-    known.update(inspect.signature(GeneratorHubInterface.generate).parameters)
-    for name in names:
-        if name not in known:
-            raise UserError(f"{name}: fairseq-generate has no such option")
-        if name in WITHOUT_EFFECT:
-            raise UserError(f"{name}: has no effect here, where a sentence becomes a sentence")
 
 
 def step_without_ids(step: Callable, generator, models, sample: Dict, **options):
@@ -114,7 +90,10 @@ class TranslationHub(GeneratorHubInterface):
         Raises:
             UserError: a sentence is too long, with ``overlong="error"``, or an option is none
         """
-        check_generation(beam, lenpen, generation)
+        ours = inspect.signature(GeneratorHubInterface.generate).parameters
+        options = {name: value for name, value in generation.items() if name not in ours}
+        check_generation({**options, "beam": beam, "lenpen": lenpen})
+        check_effect(options)
         if isinstance(sentences, str):
             return self.translate([sentences], beam, verbose, lenpen, overlong, **generation)[0]
         encoded = [self.subwords(sentence) for sentence in sentences]

@@ -22,19 +22,23 @@ from .option_checks import check_settings
 BYTES_A_PARAMETER = 3 * 4
 
 
-def updates_an_epoch(batches: int, gpus: int, update_freq: int) -> int:
-    """fairseq deals batches out to the GPUs and adds up ``update_freq`` of each; rests count."""
-    return math.ceil(math.ceil(batches / gpus) / update_freq)
+def updates_an_epoch(batches: int, gpus: int, update_freq: int, without_rest: bool = False) -> int:
+    """fairseq deals batches out to the GPUs and adds up ``update_freq`` of each.
+
+    Rests count. With ``--skip-remainder-batch`` they do not, nor does the last batch of each GPU.
+    """
+    each = math.ceil(batches / gpus)
+    return (each - 1) // update_freq if without_rest else math.ceil(each / update_freq)
 
 
-def checkpoints_kept(cfg, updates: int) -> int:
+def checkpoints_kept(cfg, epochs: int, updates: int) -> int:
     """How many checkpoints there are at most, one that is being written included.
 
     Args:
         cfg: fairseq's configuration
-        updates: of the whole training
+        epochs, updates: of the whole training
     """
-    checkpoint, epochs = cfg.checkpoint, cfg.optimization.max_epoch
+    checkpoint = cfg.checkpoint
     kept = 3  # the last, the best, and the one that is being written
     if not checkpoint.no_epoch_checkpoints:  # one more is there before the oldest goes
         last = checkpoint.keep_last_epochs
@@ -60,8 +64,6 @@ def plan(cfg) -> Dict[str, int]:
         raise UserError("--update-freq: one number, not a list by epoch")
     if cfg.optimization.max_epoch < 1:
         raise UserError("--max-epoch: needed to count the updates")
-    if getattr(cfg.optimization, "skip_remainder_batch", False):
-        raise UserError("--skip-remainder-batch: updates are counted with all batches")
     gpus = cfg.distributed_training.distributed_world_size
     cfg.distributed_training.distributed_world_size = 1
     # Batches and parameters are the same on a CPU. fairseq takes --bf16 for a TPU.
@@ -71,14 +73,15 @@ def plan(cfg) -> Dict[str, int]:
     model = task.build_model(cfg.model)
     trainer = Trainer(cfg, task, model, task.build_criterion(cfg.criterion))
     batches = len(trainer.get_train_iterator(epoch=1).frozen_batches)
-    epoch = updates_an_epoch(batches, gpus, cfg.optimization.update_freq[0])
+    without_rest = getattr(cfg.optimization, "skip_remainder_batch", False)  # not in 0.12.2
+    epoch = updates_an_epoch(batches, gpus, cfg.optimization.update_freq[0], without_rest)
     parameters = sum(parameter.numel() for parameter in model.parameters())
     updates = epoch * cfg.optimization.max_epoch
     updates = min(updates, cfg.optimization.max_update or updates)
     return {
         "updates_an_epoch": epoch,
         "updates": updates,
-        "checkpoints": checkpoints_kept(cfg, updates),
+        "checkpoints": checkpoints_kept(cfg, math.ceil(updates / max(1, epoch)), updates),
         "parameters": parameters,
         "checkpoint_bytes": parameters * BYTES_A_PARAMETER,
     }

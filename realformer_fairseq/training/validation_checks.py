@@ -1,19 +1,17 @@
 """Validation of ``fairseq-train``: what cannot be computed, found at the start."""
 
 import argparse
-import dataclasses
-import difflib
 import functools
 import json
 import logging
-from typing import Any, Dict
+from typing import Any
 
 from fairseq.data import encoders
 from fairseq.data.data_utils import post_process
-from fairseq.dataclass.configs import GenerationConfig
 
 from realformer_runtime.command_line import UserError, flag
 
+from ..models.generation_options import check_generation
 from .task_checks import FITS, REPORTS
 
 LOSSES = ("loss", "nll_loss", "ppl")
@@ -48,7 +46,8 @@ def check_bleu(task: Any) -> None:
         text = getattr(task, name)
         if not isinstance(json_or_none(text), dict):
             raise UserError(f"{flag(name)} '{text}': JSON in braces is needed, such as {{}}")
-    check_generation(json_or_none(task.eval_bleu_args))
+    options = json_or_none(task.eval_bleu_args)
+    check_generation(options, f"--eval-bleu-args '{json.dumps(options)}': ")
     try:
         post_process("", task.eval_bleu_remove_bpe)
     except NotImplementedError as error:
@@ -63,20 +62,6 @@ def check_bleu(task: Any) -> None:
         raise UserError(
             f"--eval-bleu-detok {detokenizer} --eval-bleu-detok-args '{options}': {error}"
         ) from error
-
-
-def check_generation(options: Dict[str, Any]) -> None:
-    """Refuse options of ``--eval-bleu-args`` that fairseq ignores, or that are no numbers."""
-    known = {each.name: each.default for each in dataclasses.fields(GenerationConfig)}
-    for name, value in options.items():
-        given = f"--eval-bleu-args '{json.dumps(options)}': {name}"
-        if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
-            raise UserError(f"{given} is no option{''.join(f' (is {c} meant?)' for c in close)}")
-        if type(known[name]) in (int, float) and type(value) not in (int, float):
-            raise UserError(f"{given} is a number")
-    if options.get("beam", 1) < 1:
-        raise UserError(f"--eval-bleu-args '{json.dumps(options)}': beam is 1 or more")
 
 
 def json_or_none(text: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import Collection, Dict, List, Sequence
 
 from ..command_line import UserError
 from ..text.bpe_encoding import remove_bpe
+from ..text.languages import WITHOUT_SPACES, language_code
 from ..text.sentence_pieces import WORD_START, join_pieces
 from ..text.tokenization import attach_curly_apostrophe, join_curly_apostrophe, line_detokenizer
 from ..text.utf8_lines import open_text, read_utf8_lines
@@ -15,6 +16,7 @@ SUBWORD = re.compile(r"\w@@ \w|\u2581\w")
 # Of Moses' tokens, and of raw text; not French ? and !, which stand apart in both.
 POINT_APART = re.compile(r"(?:^| )[.,](?: |$)")
 POINT_AT_A_WORD = re.compile(r"\w[.,](?: |$)")
+OF_MOSES = re.compile(r"&(?:apos|quot|amp|lt|gt|#\d+);| @-@ ")
 SUBWORDS_ARE_TEXT = 10  # the marks may be text in fewer than one of so many lines
 TARGET_LINE = re.compile(r"T-[0-9]+\t.*")
 
@@ -82,7 +84,7 @@ def log_hypotheses(lines: Sequence[str], path: str, lang: str, count: int) -> Li
     if 2 * sum(text.startswith(WORD_START) for text in texts.values()) > len(texts):
         return [join_pieces(texts[number]) for number in sorted(texts)]
     joined = {number: remove_bpe(text) for number, text in found["H"].items()}
-    if pieces_are_joined(found["H"].values(), found["D"].values()):
+    if pieces_are_joined(found["H"].values(), found["D"].values(), lang):
         return [found["H"][number] for number in sorted(found["H"])]
     if subwords or not found["D"] or found["D"] == joined:
         print(f"{path}: not detokenised by fairseq-generate, done here", file=sys.stderr)
@@ -91,14 +93,18 @@ def log_hypotheses(lines: Sequence[str], path: str, lang: str, count: int) -> Li
     return [join_apart(texts[number], lang) for number in sorted(texts)]
 
 
-def pieces_are_joined(words: Collection[str], detokenised: Collection[str]) -> bool:
+def pieces_are_joined(words: Collection[str], detokenised: Collection[str], lang: str) -> bool:
     """Whether H- lines are raw text, in which ``--remove-bpe sentencepiece`` has joined pieces.
 
     With ``--bpe sentencepiece``, too, fairseq joins twice, and D- lines have no spaces.
     """
-    if [text.replace(" ", "") for text in words] == list(detokenised):
-        return any(" " in text for text in words)
-    return not any(map(POINT_APART.search, words)) and any(map(POINT_AT_A_WORD.search, words))
+    joined_twice = [text.replace(" ", "") for text in words] == list(detokenised)
+    if joined_twice and any(" " in text for text in words):
+        return language_code(lang) not in WITHOUT_SPACES
+    apart, at_a_word = (
+        sum(map(bool, map(pattern.search, words))) for pattern in (POINT_APART, POINT_AT_A_WORD)
+    )
+    return apart < at_a_word and not any(map(OF_MOSES.search, words))
 
 
 def join_apart(text: str, lang: str) -> str:

@@ -5,6 +5,7 @@ Moses' and sacreBLEU's rules are named, else the three letters of ISO 639-3.
 """
 
 import re
+from typing import Optional
 
 from sacremoses.corpus import NonbreakingPrefixes
 
@@ -82,3 +83,11 @@ def language_code(text: str, flag: str = "--lang") -> str:
     if not tag or len(code) == 2 and code not in CODES:
         raise UserError(f"{flag}: '{text}' is not {ACCEPTED}")
     return CODES.get(code, code)
+
+
+def code_or_none(name: str) -> Optional[str]:
+    """The code of a language, or None for a name that is no code, as ``src_bpe``."""
+    try:
+        return language_code(name)
+    except UserError:
+        return None

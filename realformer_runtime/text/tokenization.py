@@ -45,7 +45,7 @@ UNSEEN_BETWEEN_SPACES = re.compile(rf"{UNSEEN.pattern[:-1]}\u200b]")
 BETWEEN_WORDS = re.compile(r"(\w) ’ (?=\w)")
 # Where a curly apostrophe has been attached.
 AFTER_AN_ELIDED_WORD = re.compile(r"(?<=\w)’ (?=\w)")
-OF_A_QUOTATION = re.compile(r"(‘(?:[^‘’]|\w’\w)*) ’(?=\w)")
+OF_A_QUOTATION = re.compile(r"(‘(?:[^‘’]|\w’\w)*) ’(?=\w)(?![^‘]* ’)")
 OF_AN_ENGLISH_WORD = re.compile(r"(?<=\w) ’(?=(?:s|t|re|ve|ll|d|m)\b)", re.I)
 OF_AN_ENGLISH_ENDING = re.compile(r"((?:[sxz]|\Bin)) ’(?=[^\W\d])")
 WITHIN_A_WORD = re.compile(r"(?<=\w) ’(?=[^\W\d])|(?<=\d) ’(?=\d)")
@@ -74,7 +74,8 @@ def attach_curly_apostrophe(tokenised: str, lang: str) -> str:
 def join_curly_apostrophe(detokenised: str, lang: str) -> str:
     """Undo ``attach_curly_apostrophe``, which has lost whether the ``’`` ended a word.
 
-    One that closes a quotation stays a token of its own, as other curly quotes do. In English it
+    The last one after a ``‘`` closes a quotation, and stays a token of its own as other curly
+    quotes do. In English it
     ends a word in s, x, z or in’ (``the boys’ toys``, ``singin’ loud``), except before what follows
     it in ``it’s``, ``we’re`` and the like.
     """
