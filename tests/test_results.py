@@ -151,7 +151,7 @@ def attention_table(folder):
     "name, make, readme",
     [
         ("residual-attention", losses_table, True),
-        ("residual-attention/lr-4e-3", losses_table, False),
+        ("residual-attention/lr-2e-3", losses_table, True),
         ("masked-lm", accuracies_table, True),
         ("attention", attention_table, True),
         ("attention/seed-2", attention_table, False),

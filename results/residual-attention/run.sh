@@ -9,7 +9,7 @@
 #   --seeds LIST   one training each               (default: "1 2")
 #   --updates N    length of a training            (default: 1700)
 #   --lr LIST      peak learning rate; of several, each model takes the one that is best in a
-#                  training of a tenth of the length (default: 2e-3)
+#                  training of a tenth of the length (default: 4e-3)
 #   --dropout X    of sub-layers and embeddings    (default: 0.1; of attention and activations none)
 #   --jobs N       trainings at a time, a thread each (default: the number of cores)
 #   --no-translation   train and validate only
@@ -42,6 +42,6 @@ MODEL=(
   --encoder-attention-heads 4 --decoder-layers 3 --decoder-embed-dim 128
   --decoder-ffn-embed-dim 256 --decoder-attention-heads 4
 )
-OUT="$PROJECT/data/residual-attention" UPDATES=1700 WARMUP=400 INTERVAL=100 LR=2e-3
+OUT="$PROJECT/data/residual-attention" UPDATES=1700 WARMUP=400 INTERVAL=100 LR=4e-3
 run_experiment "$@"
 exit "$FAILED"
