@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 from conftest import PROJECT, run
+from corpus_stamps import stamp
 
 # How the demo ends: three lines of an example, then the scores with their signatures.
 ENDING = re.compile(
@@ -17,23 +18,11 @@ ENDING = re.compile(
 )
 
 
-# Has the corpus's script find that each stage is done.
-STAMPS = """set -euo pipefail
-source scripts/lib/common.sh
-source data-prep/lib/text_pipeline.sh
-use_environment
-for name in prepare_stage make_file make_stage binarize_corpus; do eval "$name() { :; }"; done
-run_stage raw raw "sample corpus" :
-prepare_data
-"""
-
-
 def test_the_demos_path_in_small(prepared, tmp_path):
     """On 200 sentences and for 14 updates."""
     out = tmp_path / "my demo"
     corpus = shutil.copytree(prepared, out / "corpus")
-    settings = {"OUT": str(corpus), "SOURCE_LANG": "en", "TARGET_LANG": "fr", "BPE_MERGES": "2000"}
-    run("bash", "-c", STAMPS, cwd=PROJECT, env={**os.environ, **settings})
+    stamp(corpus, "sample corpus", 2000)
     options = ["--encoder-layers", 2, "--max-update", 14, "--save-interval-updates", 2]
     result = run(PROJECT / "scripts/demo.sh", "--out", out, "--", *options, timeout=600)
     assert ENDING.search(result.stdout), result.stdout

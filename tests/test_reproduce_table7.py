@@ -7,6 +7,7 @@ import signal
 
 import pytest
 from conftest import PROJECT, fails, run
+from corpus_stamps import stamp, text_of
 from stand_ins import exit_code_after, stand_in_environment
 
 SCRIPT = PROJECT / "scripts/reproduce_table7.sh"
@@ -84,6 +85,7 @@ def test_comparisons_of_one_name_are_refused(tmp_path):
 def test_what_is_done_is_not_done_again(prepared, raw_corpus, trained, tmp_path):
     """Training and averaging are done: it translates and scores; then it only scores."""
     corpus, out = shutil.copytree(prepared, tmp_path / "a corpus"), tmp_path / "out"
+    stamp(corpus, text_of(raw_corpus), 8000)
     out.mkdir()
     shutil.copy(trained / "checkpoint_last.pt", out / "average.pt")
     (out / "training-is-done").touch()
@@ -114,6 +116,7 @@ def test_a_signal_to_the_script_reaches_its_training(prepared, raw_corpus, tmp_p
     out = tmp_path / "out"
     line = [SCRIPT, "--row", "fr-6-6", "--corpus", "debian", "--scale", "cpu"]
     corpus = shutil.copytree(prepared, tmp_path / "a corpus")
+    stamp(corpus, text_of(raw_corpus), 8000)
     line += ["--corpora", raw_corpus, "--corpus-dir", corpus, "--out", out]
     environment = stand_in_environment(tmp_path / "environment")
     assert exit_code_after(signal.SIGTERM, line, environment, out / "checkpoints") == 143

@@ -7,7 +7,6 @@ from typing import Any, Dict, Optional, Sequence
 from realformer_checkpoints.incomplete_states import load_with_options
 from realformer_checkpoints.reading import stored_option
 from realformer_runtime.command_line import UserError
-from realformer_runtime.text.languages import code_or_none
 from realformer_runtime.text.subword_files import PIECES
 from realformer_runtime.text.utf8_lines import start_of_text
 
@@ -107,6 +106,9 @@ def complete_languages(folder: str, checkpoint: str, options: Dict[str, Any]) ->
     """
     if not options.get("tokenizer") or (folder and not os.path.isdir(folder)):
         return
+    # Here, since it imports sacremoses, which is 7 % of a training's start.
+    from realformer_runtime.text.languages import code_or_none
+
     state = load_with_options(os.path.join(folder, checkpoint.split(os.pathsep)[0]))
     for side in ("source_lang", "target_lang"):
         language = stored_option(state, "task", side)
