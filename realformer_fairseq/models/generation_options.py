@@ -10,11 +10,15 @@ from realformer_runtime.command_line import UserError
 
 # What has an effect in fairseq-generate, but none where a sentence becomes a sentence.
 WITHOUT_EFFECT = (
+    "decoding_format",
     "lm_path",
+    "lm_weight",
     "nbest",
     "prefix_size",
     "print_alignment",
     "print_step",
+    "replace_unk",
+    "sacrebleu",
     "score_reference",
 )
 NUMBERS = {int: (int,), float: (int, float)}
