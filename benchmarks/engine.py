@@ -22,7 +22,7 @@ from fairseq.sequence_generator import SequenceGenerator
 
 from benchmarks.contenders import Task, build, make_batch, save_for_converters
 from benchmarks.options import SHAPES, Shape, counts, listed, new_parser
-from benchmarks.rounds import in_turns
+from benchmarks.rounds import in_turns, timed
 from benchmarks.tables import Report, add_case, new_report
 from realformer_fairseq.export.int8 import quantize_graphs
 from realformer_fairseq.export.onnx_export import limits_of, write_model
@@ -99,14 +99,12 @@ def load(name: str, shape: Shape, precision: str, folder: Path, args) -> Callabl
 
 def contender(pipe: Connection, *what) -> None:
     """A process: translates whenever it is asked to, and answers what that took."""
-    run = load(*what)
+    run = timed(load(*what))
     with suppress(EOFError):
         while pipe.recv():
-            seconds, processor_seconds = time.perf_counter(), time.process_time()
-            run()
-            seconds = time.perf_counter() - seconds
-            processor_seconds = time.process_time() - processor_seconds
-            pipe.send({"seconds": seconds, "processor_seconds": processor_seconds})
+            start = time.process_time()
+            figures = run()
+            pipe.send({**figures, "processor_seconds": time.process_time() - start})
 
 
 def ask(name: str, pipe: Connection) -> Dict[str, float]:

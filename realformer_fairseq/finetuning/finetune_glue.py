@@ -1,7 +1,6 @@
 """Fine-tune a masked language model on a task of GLUE, and measure it on the dev set."""
 
 import argparse
-import hashlib
 import json
 import logging
 import os
@@ -20,6 +19,7 @@ from realformer_runtime.command_line import (
     run_main,
     whole_number_from_0,
 )
+from realformer_runtime.engine.model_folder import sha256_of
 
 from .glue_data import build_encoder, prepare, split_names
 from .glue_tasks import TASKS, measured
@@ -105,13 +105,10 @@ def medians(results: Sequence[Dict[str, float]]) -> Dict[str, float]:
     return {name: statistics.median(each[name] for each in results) for name in results[0]}
 
 
-def digest_of(name: str, data: str) -> str:
-    """SHA-256 of a task's files, as far as they are there."""
-    digest = hashlib.sha256()
-    for _, split in split_names(TASKS[name]):
-        path = Path(data, f"{split}.tsv")
-        digest.update(path.read_bytes() if path.is_file() else b"")
-    return digest.hexdigest()
+def digests_of(name: str, data: str) -> str:
+    """SHA-256 of each of a task's files, as far as they are there."""
+    paths = (Path(data, f"{split}.tsv") for _, split in split_names(TASKS[name]))
+    return " ".join(sha256_of(path) for path in paths if path.is_file())
 
 
 def what_results_depend_on(
@@ -122,7 +119,7 @@ def what_results_depend_on(
     return {
         "task": name,
         "data": data,
-        "data_of": digest_of(name, data),
+        "data_of": digests_of(name, data),
         "checkpoint": pretrained.path,
         "checkpoint_of": changed.isoformat(),
         "dict": os.path.abspath(pretrained.dictionary_path),

@@ -9,9 +9,7 @@ from realformer_checkpoints.reading import LANGUAGE_MODEL_TASKS, stored_option, 
 from realformer_runtime.command_line import UserError, flag, printable
 from realformer_runtime.text.languages import code_or_none, language_code
 
-from ..models.hub_files import check_file
-
-SIDES = ("source_lang", "target_lang")
+from ..models.hub_files import SIDES, check_file
 
 
 def set_languages(args, program: str) -> None:

@@ -10,6 +10,8 @@ from realformer_runtime.command_line import UserError
 from realformer_runtime.text.subword_files import PIECES
 from realformer_runtime.text.utf8_lines import start_of_text
 
+SIDES = ("source_lang", "target_lang")
+
 # Of translation_multi_simple_epoch: dictionaries that need not be with the data.
 DICTIONARY_OPTIONS = ("fixed_dictionary", "source_dict", "target_dict")
 
@@ -51,8 +53,7 @@ def check_files(
         elsewhere = any(stored_option(state, "task", name) for name in DICTIONARY_OPTIONS)
         if elsewhere or not is_folder:
             continue
-        sides = ("source_lang", "target_lang")
-        langs = [overrides.get(side) or stored_option(state, "task", side) for side in sides]
+        langs = [overrides.get(side) or stored_option(state, "task", side) for side in SIDES]
         for file in [dictionary] if dictionary else [f"dict.{x}.txt" for x in langs if x]:
             check_dictionary(names[1], os.path.join(data.split(os.pathsep)[0], file))
 
@@ -110,7 +111,7 @@ def complete_languages(folder: str, checkpoint: str, options: Dict[str, Any]) ->
     from realformer_runtime.text.languages import code_or_none
 
     state = load_with_options(os.path.join(folder, checkpoint.split(os.pathsep)[0]))
-    for side in ("source_lang", "target_lang"):
+    for side in SIDES:
         language = stored_option(state, "task", side)
         if language and code_or_none(language):
             options.setdefault(side, language)

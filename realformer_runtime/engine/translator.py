@@ -123,6 +123,7 @@ class Translator:
         """
         options = self.options.changed(search)
         random = random or np.random.default_rng(options.seed)
+        sizes = len(self.target), self.longest_target
         prefix = [()] * len(sentences) if prefix is None else prefix
         check_subwords(sentences, prefix, self.longest_source - 1)
         encoded = [self.source.encode(sentence) for sentence in sentences]
@@ -133,10 +134,10 @@ class Translator:
             for batch in batches([len(tokens) for tokens in encoded], options.max_tokens):
                 source = padded([encoded[number] for number in batch])
                 start = padded([starts[number] for number in batch])
-                sizes = len(self.target), self.longest_target
-                best = BeamSearch(
+                search_now = BeamSearch(
                     self.models, options, source, *sizes, random, start, alignment
-                ).run()
+                )
+                best = search_now.run()
                 found.update((number, each[: options.nbest]) for number, each in zip(batch, best))
                 bar.update(len(batch))
         return [found[number] for number in range(len(encoded))]

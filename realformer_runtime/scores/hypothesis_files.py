@@ -83,9 +83,9 @@ def log_hypotheses(lines: Sequence[str], path: str, lang: str, count: int) -> Li
         )
     if 2 * sum(text.startswith(WORD_START) for text in texts.values()) > len(texts):
         return [join_pieces(texts[number]) for number in sorted(texts)]
-    joined = {number: remove_bpe(text) for number, text in found["H"].items()}
     if pieces_are_joined(found["H"].values(), found["D"].values(), lang):
         return [found["H"][number] for number in sorted(found["H"])]
+    joined = {number: remove_bpe(text) for number, text in found["H"].items()}
     if subwords or not found["D"] or found["D"] == joined:
         print(f"{path}: not detokenised by fairseq-generate, done here", file=sys.stderr)
         detokenize = line_detokenizer(lang)

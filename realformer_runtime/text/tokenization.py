@@ -47,7 +47,7 @@ BETWEEN_WORDS = re.compile(r"(\w) ’ (?=\w)")
 AFTER_AN_ELIDED_WORD = re.compile(r"(?<=\w)’ (?=\w)")
 OF_A_QUOTATION = re.compile(r"(‘(?:[^‘’]|\w’\w)*) ’(?=\w)(?![^‘]* ’)")
 OF_AN_ENGLISH_WORD = re.compile(r"(?<=\w) ’(?=(?:s|t|re|ve|ll|d|m)\b)", re.I)
-OF_AN_ENGLISH_ENDING = re.compile(r"((?:[sxz]|\Bin)) ’(?=[^\W\d])")
+OF_AN_ENGLISH_ENDING = re.compile(r"([sxz]|\Bin) ’(?=[^\W\d])")
 WITHIN_A_WORD = re.compile(r"(?<=\w) ’(?=[^\W\d])|(?<=\d) ’(?=\d)")
 
 
@@ -75,9 +75,8 @@ def join_curly_apostrophe(detokenised: str, lang: str) -> str:
     """Undo ``attach_curly_apostrophe``, which has lost whether the ``’`` ended a word.
 
     The last one after a ``‘`` closes a quotation, and stays a token of its own as other curly
-    quotes do. In English it
-    ends a word in s, x, z or in’ (``the boys’ toys``, ``singin’ loud``), except before what follows
-    it in ``it’s``, ``we’re`` and the like.
+    quotes do. In English it ends a word in s, x, z or in’ (``the boys’ toys``, ``singin’ loud``),
+    except before what follows it in ``it’s``, ``we’re`` and the like.
     """
     if "’" not in detokenised:
         return detokenised

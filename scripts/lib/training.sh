@@ -163,18 +163,22 @@ at_least_1() { # number
   echo $(($1 > 1 ? $1 : 1))
 }
 
+gpus_here() {
+  python3 -c 'import torch; print(torch.cuda.device_count())'
+}
+
 # How many processes there are on this machine (WORKERS) and in all (WORLD).
 choose_devices() {
   local there
   if [[ -z "$GPUS" ]]; then
-    GPUS="$(python3 -c 'import torch; print(torch.cuda.device_count())')"
+    GPUS="$(gpus_here)"
     if [[ "$GPUS" == 0 ]]; then
       "$DRY_RUN" || die "no GPU found; --gpus 0 tries it on the CPU"
       GPUS="$(at_least_1 $((RECIPE_GPUS / NODES)))"
       say "no GPU found: planning for the recipe's $RECIPE_GPUS"
     fi
   elif [[ "$GPUS" != 0 ]] && ! "$DRY_RUN"; then
-    there="$(python3 -c 'import torch; print(torch.cuda.device_count())')"
+    there="$(gpus_here)"
     ((GPUS <= there)) || die "--gpus $GPUS: there are $there here; --gpus 0 tries it on the CPU"
   fi
   WORKERS="$GPUS" DEVICE=GPUs
