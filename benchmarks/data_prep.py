@@ -18,8 +18,7 @@ from typing import Dict, List
 
 from benchmarks.options import PROJECT, new_parser
 from benchmarks.rounds import in_turns, timed
-from benchmarks.tables import Report, add_case, checks, new_report, table
-from realformer_runtime.atomic_output import atomic_output
+from benchmarks.tables import Report, add_case, new_report
 from realformer_runtime.command_line import UserError, run_main, whole_number_above_0
 
 LANGUAGES = ("en", "fr")
@@ -117,7 +116,6 @@ def parse_args():
     for flag, default in (("pairs", 200_000), ("jobs", cores), ("merges", 8000)):
         add(f"--{flag}", type=whole_number_above_0, default=default)
     add("--work", type=Path)
-    add("--out", type=Path)
     return parser.parse_args()
 
 
@@ -129,9 +127,6 @@ def main() -> None:
         with new_report("data_prep", args, "peers", "lines a second and core") as report:
             compare(report, args, work)
             report["checks"] = compared_texts(work)
-            if args.out:
-                with atomic_output(args.out) as path:
-                    path.write_text("\n".join([*table(report), "", *checks(report), ""]), "utf-8")
 
 
 if __name__ == "__main__":

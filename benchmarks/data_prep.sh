@@ -2,7 +2,7 @@
 # Speed of text preparation, against the command lines of sacremoses and subword-nmt.
 #
 #   benchmarks/data_prep.sh --corpus DIR [--pairs N] [--rounds N] [--jobs N] [--merges N]
-#                           [--work DIR] [--out FILE] [--json FILE]
+#                           [--work DIR] [--json FILE]
 #
 #   --corpus DIR   folder with train.en and train.fr, plain or .gz; repeated as often as needed
 #   --pairs N      sentence pairs                        (default: 200000)
@@ -10,7 +10,6 @@
 #   --jobs N       processes, the same for both          (default: the number of cores)
 #   --merges N     byte pair encoding                    (default: 8000)
 #   --work DIR     where the texts go; kept              (default: a temporary folder, removed)
-#   --out FILE     also writes the table there
 #   --json FILE    the seconds of every round            (default: benchmarks/raw/data_prep.json)
 #
 # Three stages, each on both languages: normalise punctuation, remove non-printing characters and

@@ -80,6 +80,8 @@ def load(name: str, shape: Shape, precision: str, folder: Path, args) -> Callabl
     if name == "fairseq":
         sizes = dict(beam_size=args.beam, min_len=args.length, max_len_b=args.length)
         model = build("fairseq", shape, task, dropout=0.0).eval()
+        # As fairseq-generate does it.
+        model.make_generation_fast_(beamable_mm_beam_size=args.beam, need_attn=False)
         generator = SequenceGenerator([model], dictionary, **sizes)
         lengths = source.ne(dictionary.pad()).sum(1)
         sample = {"net_input": {"src_tokens": source, "src_lengths": lengths}}

@@ -102,7 +102,9 @@ def machine(device: str) -> Dict[str, object]:
     processors = [platform.processor() or platform.machine()]
     with suppress(OSError):  # Linux names the model only there
         text = Path("/proc/cpuinfo").read_text("utf-8")
-        processors = re.findall(r"^model name\s*: (.+)$", text, re.M)[:1] or processors
+        fields = dict(re.findall(r"^(model name|cpu family|model)\s*: (.+)$", text, re.M))
+        if fields:
+            processors = [", ".join(map(" ".join, fields.items()))]
     torch = sys.modules.get("torch")
     if device == "cuda":
         processors.append(torch.cuda.get_device_name())

@@ -4,4 +4,4 @@ The plugin (``realformer_fairseq``) and the tools for checkpoints (``realformer_
 on it.
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"

@@ -9,11 +9,13 @@ from . import __version__
 from .command_line import run_main
 
 # One of the three distributions of fairseq is installed.
-DISTRIBUTIONS = "torch fairseq ve-fairseq fairseq-fixed numpy sacrebleu sacremoses subword-nmt"
+DISTRIBUTIONS = """
+    torch fairseq ve-fairseq fairseq-fixed numpy sacrebleu sacremoses subword-nmt onnx onnxruntime
+"""
 
 
 def installed_versions() -> Iterator[str]:
-    """``realformer_fairseq 0.1.0``, ``Python 3.11.7``, ``torch 2.13.0+cpu``, ..."""
+    """``realformer_fairseq 0.2.0``, ``Python 3.11.7``, ``torch 2.13.0+cpu``, ..."""
     yield f"realformer_fairseq {__version__}"
     yield f"Python {platform.python_version()}"
     for name in DISTRIBUTIONS.split():

@@ -186,7 +186,7 @@ def draw(runs: Sequence[Run], output: Path) -> None:
     seeds = by_name(runs)
     admin = [name for name in seeds if name.startswith("admin")]
     others = [name for name in seeds if name not in admin]
-    shown = {"Post-LN and Pre-LN": others, "on ADMIN": admin}
+    shown = {"without ADMIN": others, "on ADMIN": admin}
     shown = {title: names for title, names in shown.items() if names}
     rows = 3 if any(run.gradient_norms for run in runs) else 2
     figure = new_figure(1 + 5 * len(shown), 4 * rows, dpi=110)

@@ -50,10 +50,11 @@ def mask_on_cpu(model, monkeypatch):
     monkeypatch.setattr(residual_attention, "additive_mask", lambda *args: mask(*args).cpu())
 
 
-def scores_in_float32(model, monkeypatch):
-    """Carried scores of another type than the queries that the layer above has."""
+def queries_in_float32(model, monkeypatch):
+    """A product of two types."""
     own = residual_attention.chained_scores
-    monkeypatch.setattr(residual_attention, "chained_scores", lambda *args: own(*args).float())
+    patched = lambda q, *args: own(q.float(), *args)  # noqa: E731
+    monkeypatch.setattr(residual_attention, "chained_scores", patched)
 
 
 def omega_in_float32(model, monkeypatch):
@@ -67,7 +68,7 @@ def omega_in_float32(model, monkeypatch):
     "plant, message",
     [
         (mask_on_cpu, "tensors of two devices"),
-        (scores_in_float32, "dtype"),
+        (queries_in_float32, "dtype"),
         (omega_in_float32, "tensors of two types"),
     ],
 )

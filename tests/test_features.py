@@ -60,6 +60,20 @@ def test_recomputed_layers_give_the_same_gradients(option, scaling, mode):
 
 
 @pytest.mark.parametrize("mode", MODES)
+def test_layers_recomputed_outside_of_autocast(mode):
+    """As under ``--amp``: fairseq's backward pass is not inside of autocast."""
+    plain, gradients = build(residual_attention=mode), []
+    saving = build_with_weights_of(plain, residual_attention=mode, checkpoint_activations=True)
+    for model in (plain, saving):
+        without_dropout(model)
+        with torch.autocast("cpu", torch.bfloat16):
+            loss = logits(model, *batch()).float().pow(2).mean()
+        loss.backward()
+        gradients.append(torch.cat([p.grad.flatten() for _, p in sorted(model.named_parameters())]))
+    assert (gradients[1] - gradients[0]).norm() < 0.1 * gradients[0].norm()
+
+
+@pytest.mark.parametrize("mode", MODES)
 def test_layers_to_keep_are_taken_from_a_deeper_checkpoint(mode):
     """And counted in what is saved: fairseq saves the arguments, but not which were kept."""
     deep = build(residual_attention=mode, encoder_layerdrop=0.5, decoder_layerdrop=0.5)

@@ -29,6 +29,7 @@ if importlib.util.find_spec("triton") is None:
     pytest.skip("triton is not installed (pip install '.[kernel]')", allow_module_level=True)
 
 
+LARGEST_BLOCK = fused_attention_launch.largest_block
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 interpreted_only = pytest.mark.skipif(DEVICE == "cuda", reason="for machines without a GPU")
 
@@ -167,6 +168,19 @@ def test_halves_are_as_near_to_float32_as_with_single_operations(mode, dtype, bf
     assert (error < 1.2 * usual).all() and (error < 2 * torch.finfo(dtype).eps).all()
 
 
+@pytest.mark.parametrize("head_dim", [64, 128])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_blocks_of_heads_of_real_models(head_dim, dtype, bfloat16, monkeypatch):
+    """In the sizes that are compiled for a GPU, with several blocks a sentence."""
+    for module in (fused_attention_launch, fused_attention_operator):
+        monkeypatch.setattr(module, "largest_block", LARGEST_BLOCK)
+    case = dict(batch=1, query=70, key=100, head_dim=head_dim)
+    exact = two_layers("eager", "mean", case, False)
+    for found, expected in zip(two_layers("fused", "mean", case, False, dtype), exact):
+        error = (found.float() - expected).norm() / expected.norm()
+        assert error < (1e-5 if dtype == torch.float32 else 0.03)
+
+
 def operands(length, keys, size, dtype=torch.float32, sentences=2, heads=2):
     torch.manual_seed(2)
     shapes = [(length, sentences, size), *[(keys, sentences, size)] * 2]
@@ -289,6 +303,7 @@ def test_what_it_is_not_for_is_computed_as_ever(calls):
     assert calls == []
 
 
+@interpreted_only
 def test_a_training_with_heads_that_are_too_large_is_refused():
     sizes = dict(encoder_embed_dim=512, encoder_attention_heads=3, decoder_attention_heads=4)
     model = SimpleNamespace(attention_kernel="fused", **sizes, decoder_embed_dim=512)

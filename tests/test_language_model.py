@@ -206,6 +206,10 @@ def test_yaml():
     assert build_model(OmegaConf.create(of_model), task).max_positions() == 7
     with pytest.raises(UserError, match="model.decoder_layer: .*is model.decoder_layers meant"):
         build_model(OmegaConf.create({**given, "decoder_layer": 3}), TASK)
+    with pytest.raises(UserError, match="--residual-chains encoder: this model has one chain"):
+        build_model(OmegaConf.create({**given, "residual_chains": "encoder"}), TASK)
+    normformer = build_model(OmegaConf.create({**given, "scale_heads": True}), TASK)
+    assert normformer.decoder.layers[0].c_attn is not None
 
 
 FAIRSEQS = {

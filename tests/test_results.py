@@ -259,6 +259,14 @@ def test_heads_in_the_bins_of_the_paper(tmp_path):
     ]
 
 
+def test_heads_in_the_bins_are_those_of_the_figures_beside_them(capsys, monkeypatch):
+    folder = RESULTS / "masked-lm"
+    command = ["attention_bins.py", "--runs", str(folder / "attention")]
+    monkeypatch.setattr("sys.argv", command)
+    attention_bins.main()
+    assert capsys.readouterr().out == (folder / "attention.md").read_text("utf-8")
+
+
 # Two rates diverge, each in another way; with the sum the full training fails, too.
 STAND_IN = """#!/bin/bash
 case "$* " in

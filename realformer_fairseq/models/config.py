@@ -8,6 +8,7 @@ from typing import Any, Iterable, Iterator, List, Optional, Sequence, Type
 from fairseq.dataclass import ChoiceEnum
 from fairseq.dataclass.utils import eval_str_list  # unlike that of fairseq.utils, it runs no code
 from fairseq.models.transformer import TransformerConfig
+from omegaconf import OmegaConf
 
 from realformer_runtime.command_line import (
     UserError,
@@ -193,7 +194,20 @@ class RealFormerConfig(TransformerConfig):
 
 
 @dataclass
-class MaskedLMConfig(RealFormerConfig):
+class OneStackConfig(RealFormerConfig):
+    """The options of a model with one chain: it cannot be chosen, not even in a YAML file."""
+
+    def check(self) -> None:
+        super().check()
+        if self.residual_chains != RealFormerConfig.residual_chains:
+            raise RefusedOption(
+                f"--residual-chains {self.residual_chains}: this model has one chain "
+                "(for none: --residual-attention none)"
+            )
+
+
+@dataclass
+class MaskedLMConfig(OneStackConfig):
     """The options of the masked language model, whose only stack is the encoder."""
 
     token_types: int = option(
@@ -212,12 +226,14 @@ class MaskedLMConfig(RealFormerConfig):
 
 
 @dataclass
-class LanguageModelConfig(RealFormerConfig):
+class LanguageModelConfig(OneStackConfig):
     """The options of the language model, whose only stack is the decoder."""
 
     @classmethod
     def from_namespace(cls, args):
         """From the flat options of fairseq's language model."""
+        # fairseq takes options that it has not declared, such as scale_heads, from vars().
+        args = argparse.Namespace(**args) if OmegaConf.is_config(args) else args
         cfg = super().from_namespace(args)
         cfg.encoder.layers = 0
         cfg.no_cross_attention = True

@@ -91,8 +91,8 @@ class ResidualMultiheadAttention(MultiheadAttention):
         Returns:
             output ``(T, B, C)``; probabilities ``(B, T, S)``, or ``(heads, B, T, S)`` with
             ``need_head_weights``, or None; unmasked scores ``(B * heads, T, S)`` for the layer
-            above, or None without a chain or such a layer. If beams share cached keys, the scores
-            are ``(B / beam * heads, beam * T, S)``
+            above, or None without a chain, and from a fused kernel also with ``is_last``. If beams
+            share cached keys, the scores are ``(B / beam * heads, beam * T, S)``
         """
         tgt_len, batch, _ = query.size()
         whole = incremental_state is None and not (need_weights or need_head_weights)

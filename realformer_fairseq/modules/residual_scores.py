@@ -70,6 +70,8 @@ def chained_scores(
         if in_float32:
             scores = scores.float()
         return scores if previous_scores is None else scores + previous_scores
+    # Under autocast a layer is computed anew without it, from scores that were made with it.
+    previous_scores = previous_scores.type_as(q)
     return torch.baddbmm(previous_scores, q, k.transpose(1, 2), beta=carry, alpha=fresh * scaling)
 
 

@@ -171,7 +171,7 @@ run_module() { # module, arguments...
 }
 
 # glibc gives large tensors back to the kernel at once and faults them in again, page by page.
-# Keeping the memory, in huge pages, made training on a CPU 1.2 times as fast.
+# Keeping the memory, in huge pages, makes training on a CPU faster.
 keep_freed_memory() {
   local tunables="glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=8589934592"
   export GLIBC_TUNABLES="${GLIBC_TUNABLES:-$tunables:glibc.malloc.hugetlb=1}"
