@@ -5,7 +5,8 @@
 # the options.
 #
 #   ALL       the models it knows, and their order; those of `options_of`
-#   MODEL     options of fairseq-train: sizes
+#   LAYERS    of encoder and decoder, such as 3-3
+#   WIDTH     d; the FFN has twice as many, and there are 4 heads
 #   UPDATES   length of a training
 #   WARMUP    updates until the learning rate is at its peak; in a short training a quarter of all
 #   INTERVAL  updates between validations, and between the checkpoints of which four are averaged
@@ -38,13 +39,15 @@ options_of() { # name; prints the options in which the model differs
 
 read_experiment() { # the command line
   CORPUS="" SEEDS="1 2" DROPOUT=0.1 JOBS="$(cores)" NO_TRANSLATION=""
-  read_options "--corpus --out --seeds --updates --lr --dropout --jobs [--no-translation] NAME" "$@"
+  local accepted="--corpus --out --layers --seeds --updates --lr --dropout --jobs [--no-translation]"
+  read_options "$accepted NAME" "$@"
   choose_names "${ALL[@]}"
   [[ -n "$CORPUS" ]] || die "--corpus is needed (-h for help)"
   local file
   for file in data-bin/dict.en.txt raw/test.en raw/test.fr; do
     need_file "--corpus $CORPUS" "$CORPUS/$file"
   done
+  [[ "$LAYERS" =~ ^[1-9][0-9]*-[1-9][0-9]*$ ]] || die "--layers $LAYERS: two numbers, such as 60-12"
   local least=$((4 * INTERVAL))
   need_count --updates "$UPDATES"
   [[ "$UPDATES" -ge "$least" ]] ||
@@ -52,15 +55,21 @@ read_experiment() { # the command line
   split_words RATES "$LR"
   [[ ${#RATES[@]} -gt 0 ]] || die "--lr: a list without numbers"
   begin_experiment
-  keep_options "$OUT" "--corpus $CORPUS --updates $UPDATES --lr $LR --dropout $DROPOUT"
+  local kept="--corpus $CORPUS --layers $LAYERS --updates $UPDATES"
+  keep_options "$OUT" "$kept --lr $LR --dropout $DROPOUT"
   write_versions "$OUT/versions.txt"
 }
 
 train() { # name, seed, learning rate, updates, updates of warm-up, folder, further options...
-  local words options
+  local words options stack
   words="$(options_of "$1")"
   split_words options "$words"
-  fairseq-train "$CORPUS/data-bin" --user-dir "$USER_DIR" "${options[@]}" "${MODEL[@]}" \
+  for stack in encoder decoder; do
+    options+=("--$stack-embed-dim" "$WIDTH" "--$stack-ffn-embed-dim" "$((2 * WIDTH))")
+    options+=("--$stack-attention-heads" 4)
+  done
+  options+=(--encoder-layers "${LAYERS%-*}" --decoder-layers "${LAYERS#*-}")
+  fairseq-train "$CORPUS/data-bin" --user-dir "$USER_DIR" "${options[@]}" \
     --task translation --source-lang en --target-lang fr --share-all-embeddings \
     --dropout "$DROPOUT" --criterion label_smoothed_cross_entropy --label-smoothing 0.1 \
     --optimizer radam --adam-betas '(0.9, 0.98)' --clip-norm 0 \

@@ -7,6 +7,7 @@
 #
 #   --corpus DIR   what data-prep/prepare-debian-en2fr.sh made
 #   --out DIR      logs, checkpoints, translations (default: data/depth in the project)
+#   --layers E-D   of encoder and decoder          (default: 60-12)
 #   --seeds LIST   one training each               (default: "1 2")
 #   --updates N    length of a training            (default: 5000, three epochs)
 #   --lr LIST      peak learning rate; of several, each model takes the one that is best in a
@@ -38,12 +39,8 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../translation_experiment.sh"
 
 ALL=(admin admin-mean admin-sum admin-cross fairseq-pre-ln deepnorm admin-analytic none)
-MODEL=(
-  --encoder-layers 60 --encoder-embed-dim 64 --encoder-ffn-embed-dim 128
-  --encoder-attention-heads 4 --decoder-layers 12 --decoder-embed-dim 64
-  --decoder-ffn-embed-dim 128 --decoder-attention-heads 4
-)
-OUT="$PROJECT/data/depth" UPDATES=5000 WARMUP=500 INTERVAL=250 LR="1e-3 2e-3 4e-3"
+OUT="$PROJECT/data/depth" WIDTH=64 LAYERS=60-12
+UPDATES=5000 WARMUP=500 INTERVAL=250 LR="1e-3 2e-3 4e-3"
 run_experiment "$@"
 
 runs=()

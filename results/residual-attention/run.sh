@@ -6,6 +6,7 @@
 #
 #   --corpus DIR   what data-prep/prepare-debian-en2fr.sh made
 #   --out DIR      logs, checkpoints, translations (default: data/residual-attention in the project)
+#   --layers E-D   of encoder and decoder          (default: 3-3)
 #   --seeds LIST   one training each               (default: "1 2")
 #   --updates N    length of a training            (default: 1700)
 #   --lr LIST      peak learning rate; of several, each model takes the one that is best in a
@@ -37,11 +38,7 @@ ALL=(
   none mean fairseq-post-ln sum fairseq-pre-ln encoder decoder cross
   admin admin-mean admin-sum admin-encoder admin-decoder admin-cross
 )
-MODEL=(
-  --encoder-layers 3 --encoder-embed-dim 128 --encoder-ffn-embed-dim 256
-  --encoder-attention-heads 4 --decoder-layers 3 --decoder-embed-dim 128
-  --decoder-ffn-embed-dim 256 --decoder-attention-heads 4
-)
-OUT="$PROJECT/data/residual-attention" UPDATES=1700 WARMUP=400 INTERVAL=100 LR=4e-3
+OUT="$PROJECT/data/residual-attention" WIDTH=128 LAYERS=3-3
+UPDATES=1700 WARMUP=400 INTERVAL=100 LR=4e-3
 run_experiment "$@"
 exit "$FAILED"
