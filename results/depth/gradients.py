@@ -10,7 +10,10 @@ import csv
 import re
 import sys
 from collections import Counter
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Iterable, Iterator, List
+from unittest import mock
 
 from fairseq.trainer import Trainer
 from fairseq_cli.train import cli_main
@@ -43,19 +46,26 @@ def norms(model) -> List[Iterable]:
     return [(part, f"{square**0.5:.4g}") for part, square in sorted(squares.items())]
 
 
-def main() -> None:
-    if len(sys.argv) < 3:
-        sys.exit(__doc__)
-    with open(sys.argv.pop(1), "w", newline="", encoding="utf-8") as file:
+@contextmanager
+def recorded_gradients(path: Path) -> Iterator[None]:
+    """A context in which trainings write the norms to a file."""
+    clip = Trainer.clip_grad_norm
+    with open(path, "w", newline="", encoding="utf-8") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["update", "part", "gradient_norm"])
-        clip = Trainer.clip_grad_norm
 
         def record(self, clip_norm):
             table.writerows([self.get_num_updates() + 1, *row] for row in norms(self.model))
             return clip(self, clip_norm)
 
-        Trainer.clip_grad_norm = record
+        with mock.patch.object(Trainer, "clip_grad_norm", record):
+            yield
+
+
+def main() -> None:
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    with recorded_gradients(Path(sys.argv.pop(1))):
         cli_main()
 
 

@@ -169,6 +169,7 @@ def main() -> None:
         print(*uses[-1])
         sample = samples[min(LAYER_BATCH, len(samples) - 1)]
         layers += [Layer(training, seed, update, **row) for row in layers_of_batch(model, sample)]
+    args.out.mkdir(parents=True, exist_ok=True)
     write_rows(uses, args.out / "source_use.csv")
     write_rows(layers, args.out / "layers.csv")
     draw(layers, args.out / "layers.png")
