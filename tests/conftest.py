@@ -35,6 +35,14 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: order.get(item.path.stem, len(order)))
 
 
+def pytest_collection_finish():
+    """fairseq's defaults are made once; files that import no fairseq do not pay for it here."""
+    if "fairseq" in sys.modules:
+        import hydra_composition
+
+        hydra_composition.install()
+
+
 # Options that the trainings of the tests share. Updates of a few sentences, two narrow layers.
 TRAINING = """
     --arch realformer_tiny --encoder-layers 2 --decoder-layers 2 --encoder-embed-dim 32

@@ -4,11 +4,13 @@ import argparse
 
 import pytest
 import torch
-from conftest import PROJECT, run
+from conftest import PROJECT, TRAINING, run
+from fairseq import options
+from fairseq.dataclass import utils
 from fairseq.dataclass.initialize import add_defaults, hydra_init
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY, build_model
-from fairseq_mains import configuration, generate
-from hydra import compose, initialize_config_dir
+from fairseq_mains import COMMON, configuration, generate, words
+from hydra import compose, experimental, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 from models import TASK, arguments, batch, logits, with_trained_omega
 from omegaconf import OmegaConf
@@ -162,3 +164,28 @@ def test_a_row_of_table_7_is_that_of_the_script_in_every_default(pair, row):
 def test_the_number_of_updates_is_asked_for():
     with pytest.raises(ValidationError, match="'the updates of 50 epochs'.*[^$]*total_num_update"):
         composed("wmt14_en_fr_60_12")
+
+
+def configured(parser, *arguments):
+    args = options.parse_args_and_arch(parser, words(*arguments))
+    return utils.convert_namespace_to_omegaconf(args)
+
+
+RADAM = (*TRAINING, "--optimizer", "radam", "--update-freq", "2,3", "--log-file", "null")
+
+
+@pytest.mark.parametrize(
+    "parser, line",
+    [
+        (options.get_training_parser, [*RADAM, "--save-dir", "a'b\"c, {d}=[e]: 50%"]),
+        (options.get_training_parser, [*TRAINING, "--arch", "transformer", "--eval-bleu"]),
+        (options.get_generation_parser, ["--path", "a.pt", "--model-overrides", "{'data': 'b'}"]),
+    ],
+)
+def test_what_the_tests_keep_of_hydra_changes_no_configuration(parser, line, monkeypatch):
+    """hydra_composition.py: equal in all values, types and their order."""
+    assert utils.compose is not experimental.compose
+    kept = configured(parser(), "data", *COMMON, *line)
+    monkeypatch.setattr(utils, "compose", experimental.compose)
+    expected = configured(parser(), "data", *COMMON, *line)
+    assert OmegaConf.to_yaml(kept) == OmegaConf.to_yaml(expected)
