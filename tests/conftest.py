@@ -4,6 +4,7 @@ Also a prepared corpus and a trained model, made once, for the tests of the comm
 """
 
 import contextlib
+import gc
 import itertools
 import os
 import shutil
@@ -19,6 +20,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 # The scripts use the environment that runs the tests, wherever VENV would be.
 os.environ["VENV"] = sys.prefix
+gc.disable()  # until all is imported: there is next to nothing to find in modules
 sys.path[:0] = [str(PROJECT), str(PROJECT / "data-prep"), str(PROJECT / "tests")]
 pytest.register_assert_rewrite("beam_search")
 
@@ -36,11 +38,17 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_collection_finish():
-    """fairseq's defaults are made once; files that import no fairseq do not pay for it here."""
+    """The garbage collector leaves alone what was imported, and fairseq's defaults are made once.
+
+    Files that import no fairseq do not pay for it here.
+    """
     if "fairseq" in sys.modules:
         import hydra_composition
 
         hydra_composition.install()
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 # Options that the trainings of the tests share. Updates of a few sentences, two narrow layers.
