@@ -24,16 +24,25 @@ gc.disable()  # until all is imported: there is next to nothing to find in modul
 sys.path[:0] = [str(PROJECT), str(PROJECT / "data-prep"), str(PROJECT / "tests")]
 pytest.register_assert_rewrite("beam_search")
 
-# What is most likely to be wrong after a change of the model runs first.
-FIRST = """
-    residual_attention model incremental_decoding sublayer_scaling several_processes features
-    pinned_checkpoint fast_decoding admin_profile training
+# What is most likely to be wrong after a change of the model runs first, and then what takes long:
+# else one core would be busy with that while the others have nothing left.
+ORDER = """
+    residual_attention model incremental_decoding sublayer_scaling features pinned_checkpoint
+    fast_decoding admin_profile training several_processes
+
+    wmt14_preparation demo translation reproduce_table7 option_checks translation_command
+    published_checkpoints fold_omega train_scripts
 """.split()
+
+
+def pytest_configure(config):
+    """Else pytest-xdist would start with the files of most tests."""
+    config.option.loadscopereorder = False
 
 
 def pytest_collection_modifyitems(items):
     """The model's own tests run first, so that a mistake shows within the first minute."""
-    order = {f"test_{name}": place for place, name in enumerate(FIRST)}
+    order = {f"test_{name}": place for place, name in enumerate(ORDER)}
     items.sort(key=lambda item: order.get(item.path.stem, len(order)))
 
 
