@@ -6,8 +6,7 @@ import math
 import language_models
 import pytest
 import torch
-from commands import error_of
-from conftest import PROJECT, run
+from commands import error_of, outcome
 from fairseq_mains import load
 from models import PAD, batch, build, build_with_weights_of, eager_scores, logits
 
@@ -191,14 +190,14 @@ def options(prepared, trained):
 
 @pytest.fixture(scope="module")
 def analysed(options, tmp_path_factory):
-    """What the script writes for the trained model; a path with spaces."""
+    """What the command writes for the trained model; a path with spaces."""
     out = tmp_path_factory.mktemp("analysis") / "my attention"
-    result = run(PROJECT / "scripts/analyze_attention.sh", *options, "--out", out, "--title", "T")
-    assert result.stderr == "analyze_attention.sh: 20 of 20 sentences\n"
+    error, _, said = outcome(attention_analysis, *options, "--out", out, "--title", "T")
+    assert error is None and said == "analyze_attention.sh: 20 of 20 sentences\n"
     return out
 
 
-def test_script_writes_table_and_pictures(analysed, prepared):
+def test_command_writes_table_and_pictures(analysed, prepared):
     found = read_table(analysed / "attention.csv")
     # 2 layers of 4 heads, 3 kinds of attention; entropy twice, a divergence in the upper layer.
     assert len(found) == 3 * 2 * 2 * 4 + 3 * 4

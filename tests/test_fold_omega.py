@@ -230,7 +230,7 @@ def test_the_average_of_weights_belongs_to_the_training_before():
 
 @pytest.fixture(scope="module")
 def fold(prepared, tmp_path_factory):
-    """Makes ``(checkpoint, folded, what the script printed)`` by the name of residual attention.
+    """Makes ``(checkpoint, folded, what the command printed)`` by the name of residual attention.
 
     Random weights give each sentence a translation of its own. After ten updates with a large
     learning rate omega is no longer constant.
@@ -245,8 +245,9 @@ def fold(prepared, tmp_path_factory):
         log_of_training(prepared / "data-bin", folder, *options, "--no-epoch-checkpoints")
         checkpoint = randomize(folder / "checkpoint_last.pt", folder / "random.pt")
         output = folder / "folded model.pt"
-        script = PROJECT / "scripts/fold_admin.sh"
-        return checkpoint, output, run(script, "--checkpoint", checkpoint, "--output", output)
+        error, said, _ = outcome(folding, "--checkpoint", checkpoint, "--output", output)
+        assert error is None
+        return checkpoint, output, said.decode()
 
     return make
 
@@ -254,12 +255,12 @@ def fold(prepared, tmp_path_factory):
 @pytest.mark.parametrize("mode", ["none", pytest.param("mean", marks=pytest.mark.slow)])
 def test_command_line(fold, prepared, mode):
     """With --residual-attention none, fairseq needs nothing of ours for the result."""
-    checkpoint, output, result = fold(mode)
+    checkpoint, output, said = fold(mode)
     state = torch.load(checkpoint, weights_only=True)["model"]
     omegas = [value for name, value in state.items() if name.endswith(".omega")]
     assert len(omegas) == 10 and all(len(omega.unique()) > 10 for omega in omegas)
-    assert "no longer share embeddings" in result.stdout
-    assert ("plain fairseq transformer" in result.stdout) == (mode == "none")
+    assert "no longer share embeddings" in said
+    assert ("plain fairseq transformer" in said) == (mode == "none")
     if mode == "none" and fairseq.__version__ == "0.12.2":
         checkpoint_utils.load_model_ensemble([str(output)])
         pytest.skip("its own Transformer does not translate: 'Mask Type should be defined'")

@@ -55,8 +55,6 @@ def test_translations_that_nobody_reads(bash, trained, prepared):
     translate = f"'{PROJECT}/scripts/translate.sh' {files} --interactive"
     code, out, err = bash(f"yes one | {translate} | head -1; exit ${{PIPESTATUS[1]}}")
     assert code == 141 and out.count("\n") == 1 and len(err.splitlines()) == 2
-    code, out, err = bash(f"{translate} <&-")
-    assert (code, out) == (1, "") and err.endswith(CLOSED.format("translate.sh", "input"))
 
 
 ENVIRONMENTS = [

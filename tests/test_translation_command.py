@@ -10,7 +10,7 @@ import sys
 import pytest
 import torch
 from commands import error_of
-from conftest import PROJECT, fails
+from conftest import PROJECT
 from torch import nn
 
 from realformer_fairseq.inference import fairseq_interactive, translation
@@ -324,8 +324,14 @@ def test_text_that_is_not_utf8_is_named(translate, tmp_path):
         assert f"{name}, line 2: not UTF-8" in translate(b"good\ncaf\xe9\n", *options)
 
 
-def test_needed_options_are_named_by_the_script():
-    assert "--checkpoint" in fails(SCRIPT, "--data", "d")
+def test_needed_options_are_named():
+    assert "--checkpoint" in error_of(translation, "--data", "d")
+
+
+def test_standard_input_that_is_closed(translate, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    error = error_of(translation, *translate.files, "--interactive")
+    assert error == "translate.sh: standard input is closed"
 
 
 @pytest.mark.parametrize(
