@@ -169,11 +169,11 @@ def prepared(raw_corpus, tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def trained(prepared, tmp_path_factory) -> Path:
-    """Checkpoints of 20 updates, one every 10, and the training's log, by the command line."""
+    """Checkpoints of 20 updates, one every 10, and the training's log."""
+    from fairseq_mains import log_of_training
+
     folder = tmp_path_factory.mktemp("trained")
     options = ["--max-update", 20, "--save-interval-updates", 10, "--no-epoch-checkpoints"]
-    options += ["--disable-validation", "--user-dir", PROJECT / "realformer_fairseq"]
-    line = [prepared / "data-bin", *TRAINING, *options, "--save-dir", folder]
-    result = run("fairseq-train", *line)
-    (folder / "train.log").write_text(result.stderr + result.stdout)
+    log = log_of_training(prepared / "data-bin", folder, *options)
+    (folder / "train.log").write_text(log)
     return folder

@@ -1,6 +1,7 @@
 """fairseq-hydra-train with the files of ``realformer_fairseq/config``."""
 
 import argparse
+import os
 
 import pytest
 import torch
@@ -17,6 +18,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import ValidationError
 from recipe_scripts import ROWS, command
 from training_results import assert_same_training
+from witness import assert_trained_by_us, write_witness
 
 from realformer_fairseq.checkpoints.folding import fold_state
 
@@ -32,15 +34,17 @@ LIKE_TRAINED = """
 
 
 def test_the_training_is_that_of_the_same_flags(trained, prepared, tmp_path):
-    """Into a folder whose name has a space, with paths relative to the project.
+    """By our trainer, into a folder whose name has a space, with paths relative to the project.
 
     The checkpoint also translates the same, and the configuration is kept beside it.
     """
     folder, data = tmp_path / "check points", prepared / "data-bin"
     command = ["fairseq-hydra-train", "--config-dir", CONFIG.relative_to(PROJECT)]
     command += ["--config-name", "tiny", f"task.data={data}", f"checkpoint.save_dir={folder}"]
+    command += [*LIKE_TRAINED, f"common.user_dir={write_witness(tmp_path)}"]
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
     before = sorted(PROJECT.iterdir())
-    run(*command, *LIKE_TRAINED, cwd=PROJECT)
+    assert_trained_by_us(run(*command, cwd=PROJECT, env=environment).stdout)
     assert sorted(PROJECT.iterdir()) == before
     assert_same_training(folder, trained)
     one, other = (generate(data, path / "checkpoint_last.pt") for path in (folder, trained))
