@@ -176,9 +176,10 @@ def test_what_has_no_effect_or_the_wrong_one_is_logged(data, tmp_path, caplog, o
     assert words in caplog.text and (tmp_path / "checkpoint_last.pt").exists()
 
 
-@pytest.mark.parametrize("folder", ["a$b", "{a}", "a'b\"c", "50%", "a:b", "a=b,c", "a\\b", "null"])
-def test_other_names_of_folders_can_be_trained_into(data, tmp_path, folder):
-    line = [data, *COMMON, *TRAINING, "--save-dir", tmp_path / folder, "--max-update", 1]
+@pytest.mark.parametrize("folder", ["a$b/{a}/a'b\"c/50%/a:b/a=b,c/a\\b", "null"])
+def test_other_names_of_folders_can_be_trained_into(data, tmp_path, monkeypatch, folder):
+    monkeypatch.chdir(tmp_path)
+    line = [data, *COMMON, *TRAINING, "--save-dir", folder, "--max-update", 1]
     train(*line, NO_VALIDATION, "--no-epoch-checkpoints")
     assert (tmp_path / folder / "checkpoint_last.pt").exists()
 
