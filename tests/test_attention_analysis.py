@@ -305,7 +305,9 @@ def test_mistakes_get_one_line(extra, words, options, tmp_path, monkeypatch):
     error = error_of(attention_analysis, *given, "--cpu", "--out", "out", *extra)
     assert error.startswith("analyze_attention.sh: ") and "\n" not in error
     assert all(word in error for word in words), error
-    assert not (tmp_path / "out").exists() or not list((tmp_path / "out").iterdir())
+    # Some are found in the data, for whose table there is a folder by then.
+    is_late = words[0] in ("--max-tokens 5", "--sentence 20", "--layer 2")
+    assert [*tmp_path.glob("out"), *tmp_path.glob("out/*")] == [tmp_path / "out"] * is_late
 
 
 @pytest.fixture(scope="module")
