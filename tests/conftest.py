@@ -51,10 +51,10 @@ def pytest_collection_finish():
 
     Files that import no fairseq do not pay for it here.
     """
-    if "fairseq" in sys.modules:
-        import hydra_composition
+    if options := sys.modules.get("fairseq.dataclass.utils"):
+        from hydra_composition import compose
 
-        hydra_composition.install()
+        options.compose = compose
     gc.collect()
     gc.freeze()
     gc.enable()

@@ -4,7 +4,6 @@ import copy
 import functools
 
 import hydra.experimental
-from fairseq.dataclass import utils
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
@@ -32,7 +31,3 @@ def compose(name, overrides, strict):
     ConfigLoaderImpl._apply_overrides_to_config(values, cfg)
     OmegaConf.set_struct(cfg, strict)
     return cfg
-
-
-def install():
-    utils.compose = compose

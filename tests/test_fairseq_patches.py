@@ -11,13 +11,34 @@ from fairseq.models import ARCH_MODEL_REGISTRY
 from fairseq.trainer import Trainer
 from fairseq_mains import make_trainer
 from models import TASK, arguments, build
-from witness import assert_trained_by_us, write_witness
 
 from realformer_fairseq import RealFormerModel, fairseq_patches
 from realformer_fairseq.fairseq_patches import PATCHES, is_ours
 from realformer_fairseq.training.affected_models import is_one_of_ours, is_trained_by_us
 from realformer_fairseq.training.trainer import RealFormerTrainer
 from realformer_runtime.command_line import UserError
+
+# A second --user-dir, which says what fairseq-train does to a trainer and with which functions.
+WITNESS = """
+import atexit
+import sys
+from fairseq.trainer import Trainer
+from realformer_fairseq.fairseq_patches import PATCHES, is_ours
+
+trainers = []
+build_optimizer = Trainer._build_optimizer
+
+def remember(self):
+    trainers.append(type(self).__name__)
+    return build_optimizer(self)
+
+Trainer._build_optimizer = remember
+
+@atexit.register
+def tell():
+    wrapped = (p for p in PATCHES if is_ours(getattr(p.owner, p.name)))
+    print("WITNESS", set(trainers), "sacremoses" in sys.modules, *(p.name for p in wrapped))
+"""
 
 
 def functions():
@@ -136,9 +157,15 @@ def test_saving_for_others_is_fairseqs_own(tmp_path, monkeypatch):
 
 def test_fairseq_train_trains_with_our_trainer(prepared, tmp_path):
     """fairseq-hydra-train, too: see test_hydra.py."""
-    line = [prepared / "data-bin", "--user-dir", write_witness(tmp_path), *TRAINING]
+    (tmp_path / "witness").mkdir()
+    (tmp_path / "witness/__init__.py").write_text(WITNESS)
+    line = [prepared / "data-bin", "--user-dir", tmp_path / "witness", *TRAINING]
     line += ["--save-dir", tmp_path, "--max-update", 1, "--disable-validation"]
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
-    assert_trained_by_us(run("fairseq-train", *line, env=environment).stdout)
+    output = run("fairseq-train", *line, env=environment).stdout
+    (line,) = [line for line in output.splitlines() if line.startswith("WITNESS")]
+    trained_by, has_sacremoses = "{'RealFormerTrainer'}", "False"  # whose import takes long
+    names = [patch.name for patch in PATCHES]
+    assert line == " ".join(["WITNESS", trained_by, has_sacremoses, *names])
     state = torch.load(tmp_path / "checkpoint_last.pt", weights_only=True)
     assert state["optimizer_history"][-1]["num_updates"] == 1

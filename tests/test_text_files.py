@@ -199,8 +199,8 @@ def test_a_log_is_still_one_with_a_byte_order_mark(tmp_path):
 
 
 ENVIRONMENT = {
-    **{"PYTHONIOENCODING": "latin-1", "PYTHONWARNINGS": "error", "PYTHONOPTIMIZE": "2"},
-    **{"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+    **{"PYTHONIOENCODING": "latin-1:replace", "PYTHONWARNINGS": "error", "PYTHONOPTIMIZE": "2"},
+    **{"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONUNBUFFERED": "1"},
 }
 COMMANDS = [
     ["text.tokenization", "--lang", "fr", "--word-counts", "counts"],
