@@ -36,9 +36,8 @@ def refusal(data, trained, tmp_path, capsys):
     "options, words",
     [
         # Validation, of which fairseq would tell after the first epoch.
-        ("--best-checkpoint-metric bleu", "--best-checkpoint-metric bleu needs --eval-bleu"),
-        # Also for fairseq's Transformer, which we compare with.
-        ("--arch transformer --best-checkpoint-metric bleu", "bleu needs --eval-bleu"),
+        # The first one for fairseq's Transformer, which we compare with.
+        ("--arch transformer --best-checkpoint-metric bleu", "metric bleu needs --eval-bleu"),
         ("--best-checkpoint-metric accuracy", "accuracy needs --report-accuracy"),
         ("--best-checkpoint-metric lose", "lose: validation computes loss, nll_loss, ppl"),
         ("--eval-bleu --eval-bleu-args {beam:4}", "--eval-bleu-args '{beam:4}': JSON"),
