@@ -88,6 +88,7 @@ def test_an_old_path_leads_to_the_new_one_with_a_warning(old, new):
 def test_an_old_path_runs_as_a_command(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["tokenization", "--lang", "en"])
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"Hello, world.\n")))
+    sys.modules.pop("realformer_fairseq.text.tokenization", None)
     with pytest.warns(FutureWarning, match="realformer_runtime.text.tokenization now"):
         runpy.run_module("realformer_fairseq.text.tokenization", run_name="__main__")
     assert capsys.readouterr().out == "Hello , world .\n"
