@@ -4,6 +4,7 @@ Also a prepared corpus and a trained model, made once, for the tests of the comm
 """
 
 import contextlib
+import gc
 import itertools
 import os
 import shutil
@@ -19,20 +20,44 @@ os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 # The scripts use the environment that runs the tests, wherever VENV would be.
 os.environ["VENV"] = sys.prefix
+gc.disable()  # until all is imported: there is next to nothing to find in modules
 sys.path[:0] = [str(PROJECT), str(PROJECT / "data-prep"), str(PROJECT / "tests")]
 pytest.register_assert_rewrite("beam_search")
 
-# What is most likely to be wrong after a change of the model runs first.
-FIRST = """
-    residual_attention model incremental_decoding sublayer_scaling several_processes features
-    pinned_checkpoint fast_decoding admin_profile training
+# What is most likely to be wrong after a change of the model runs first, and then what takes long:
+# else one core would be busy with that while the others have nothing left.
+ORDER = """
+    residual_attention model incremental_decoding sublayer_scaling features pinned_checkpoint
+    fast_decoding admin_profile training several_processes
+
+    wmt14_preparation demo translation reproduce_table7 option_checks translation_command
+    published_checkpoints fold_omega train_scripts
 """.split()
+
+
+def pytest_configure(config):
+    """Else pytest-xdist would start with the files of most tests."""
+    config.option.loadscopereorder = False
 
 
 def pytest_collection_modifyitems(items):
     """The model's own tests run first, so that a mistake shows within the first minute."""
-    order = {f"test_{name}": place for place, name in enumerate(FIRST)}
+    order = {f"test_{name}": place for place, name in enumerate(ORDER)}
     items.sort(key=lambda item: order.get(item.path.stem, len(order)))
+
+
+def pytest_collection_finish():
+    """The garbage collector leaves alone what was imported, and fairseq's defaults are made once.
+
+    Files that import no fairseq do not pay for it here.
+    """
+    if options := sys.modules.get("fairseq.dataclass.utils"):
+        from hydra_composition import compose
+
+        options.compose = compose
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 # Options that the trainings of the tests share. Updates of a few sentences, two narrow layers.
@@ -144,11 +169,11 @@ def prepared(raw_corpus, tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def trained(prepared, tmp_path_factory) -> Path:
-    """Checkpoints of 20 updates, one every 10, and the training's log, by the command line."""
+    """Checkpoints of 20 updates, one every 10, and the training's log."""
+    from fairseq_mains import log_of_training
+
     folder = tmp_path_factory.mktemp("trained")
     options = ["--max-update", 20, "--save-interval-updates", 10, "--no-epoch-checkpoints"]
-    options += ["--disable-validation", "--user-dir", PROJECT / "realformer_fairseq"]
-    line = [prepared / "data-bin", *TRAINING, *options, "--save-dir", folder]
-    result = run("fairseq-train", *line)
-    (folder / "train.log").write_text(result.stderr + result.stdout)
+    log = log_of_training(prepared / "data-bin", folder, *options)
+    (folder / "train.log").write_text(log)
     return folder

@@ -155,24 +155,17 @@ def test_saving_for_others_is_fairseqs_own(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("entry", ["fairseq-train", "fairseq-hydra-train"])
-def test_both_entry_points_train_with_our_trainer(prepared, tmp_path, entry):
+def test_fairseq_train_trains_with_our_trainer(prepared, tmp_path):
+    """fairseq-hydra-train, too: see test_hydra.py."""
     (tmp_path / "witness").mkdir()
     (tmp_path / "witness/__init__.py").write_text(WITNESS)
-    data, folder = prepared / "data-bin", tmp_path / "checkpoints"
-    if entry == "fairseq-train":
-        arguments = [data, "--user-dir", tmp_path / "witness", *TRAINING, "--save-dir", folder]
-        arguments += ["--max-update", 1, "--disable-validation"]
-    else:
-        config = PROJECT / "realformer_fairseq/config"
-        arguments = ["--config-dir", config, "--config-name", "tiny", f"task.data='{data}'"]
-        arguments += [f"checkpoint.save_dir={folder}", f"common.user_dir={tmp_path / 'witness'}"]
-        arguments += ["optimization.max_update=1", "dataset.disable_validation=true"]
-        arguments += [f"hydra.run.dir={tmp_path / 'hydra'}"]
-    output = run(entry, *arguments, env={**os.environ, "PYTHONPATH": str(PROJECT)}).stdout
+    line = [prepared / "data-bin", "--user-dir", tmp_path / "witness", *TRAINING]
+    line += ["--save-dir", tmp_path, "--max-update", 1, "--disable-validation"]
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    output = run("fairseq-train", *line, env=environment).stdout
     (line,) = [line for line in output.splitlines() if line.startswith("WITNESS")]
     trained_by, has_sacremoses = "{'RealFormerTrainer'}", "False"  # whose import takes long
     names = [patch.name for patch in PATCHES]
     assert line == " ".join(["WITNESS", trained_by, has_sacremoses, *names])
-    state = torch.load(folder / "checkpoint_last.pt", weights_only=True)
+    state = torch.load(tmp_path / "checkpoint_last.pt", weights_only=True)
     assert state["optimizer_history"][-1]["num_updates"] == 1

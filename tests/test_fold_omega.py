@@ -230,7 +230,7 @@ def test_the_average_of_weights_belongs_to_the_training_before():
 
 @pytest.fixture(scope="module")
 def fold(prepared, tmp_path_factory):
-    """Makes ``(checkpoint, folded, what the script printed)`` by the name of residual attention.
+    """Makes ``(checkpoint, folded, what the command printed)`` by the name of residual attention.
 
     Random weights give each sentence a translation of its own. After ten updates with a large
     learning rate omega is no longer constant.
@@ -245,8 +245,9 @@ def fold(prepared, tmp_path_factory):
         log_of_training(prepared / "data-bin", folder, *options, "--no-epoch-checkpoints")
         checkpoint = randomize(folder / "checkpoint_last.pt", folder / "random.pt")
         output = folder / "folded model.pt"
-        script = PROJECT / "scripts/fold_admin.sh"
-        return checkpoint, output, run(script, "--checkpoint", checkpoint, "--output", output)
+        error, said, _ = outcome(folding, "--checkpoint", checkpoint, "--output", output)
+        assert error is None
+        return checkpoint, output, said.decode()
 
     return make
 
@@ -254,12 +255,12 @@ def fold(prepared, tmp_path_factory):
 @pytest.mark.parametrize("mode", ["none", pytest.param("mean", marks=pytest.mark.slow)])
 def test_command_line(fold, prepared, mode):
     """With --residual-attention none, fairseq needs nothing of ours for the result."""
-    checkpoint, output, result = fold(mode)
+    checkpoint, output, said = fold(mode)
     state = torch.load(checkpoint, weights_only=True)["model"]
     omegas = [value for name, value in state.items() if name.endswith(".omega")]
     assert len(omegas) == 10 and all(len(omega.unique()) > 10 for omega in omegas)
-    assert "no longer share embeddings" in result.stdout
-    assert ("plain fairseq transformer" in result.stdout) == (mode == "none")
+    assert "no longer share embeddings" in said
+    assert ("plain fairseq transformer" in said) == (mode == "none")
     if mode == "none" and fairseq.__version__ == "0.12.2":
         checkpoint_utils.load_model_ensemble([str(output)])
         pytest.skip("its own Transformer does not translate: 'Mask Type should be defined'")
@@ -279,32 +280,30 @@ def test_command_line(fold, prepared, mode):
         assert text.split("\t")[1] == expected["D"][number][0].split("\t")[1]
 
 
-def convert(*arguments):
-    """ct2-fairseq-converter, which ends without output if it fails."""
-    command = [sys.executable, "-m", "ctranslate2.converters.fairseq", *arguments]
-    return run(*command, check=False)
-
-
 USER_DIR = ("--user_dir", PROJECT / "realformer_fairseq")
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        USER_DIR,
-        *(pytest.param(o, marks=pytest.mark.slow) for o in [(), ("--unsafe_deserialization",)]),
-    ],
-    ids=str,
-)
-def test_ctranslate2_translates_with_a_folded_model(fold, prepared, tmp_path, options):
+@pytest.fixture
+def convert(prepared, tmp_path, monkeypatch):
+    """ct2-fairseq-converter of a checkpoint, in this process, into ``converted``."""
+    reason = "not the extra converters"
+    converter = pytest.importorskip("ctranslate2.converters.fairseq", reason=reason)
+
+    def convert(checkpoint):
+        line = ["--model_path", checkpoint, "--data_dir", prepared / "data-bin", *USER_DIR]
+        line += ["--output_dir", tmp_path / "converted"]
+        monkeypatch.setattr(sys, "argv", ["ct2-fairseq-converter", *map(str, line)])
+        converter.main()
+
+    return convert
+
+
+def test_ctranslate2_translates_with_a_folded_model(fold, prepared, convert, tmp_path):
     """CTranslate2 781: it looks for the options in ``args``, as attributes, or in ``cfg``."""
-    ctranslate2 = pytest.importorskip("ctranslate2", reason="not the extra converters")
+    import ctranslate2
+
     checkpoint, output, _ = fold("none")
-    files = ["--model_path", output, "--data_dir", prepared / "data-bin"]
-    result = convert(*files, "--output_dir", tmp_path / "converted", *options)
-    assert result.returncode == 0, result.stderr
-    if options:
-        return
+    convert(output)
     greedy = generate(prepared / "data-bin", checkpoint, "--beam", 1)
     sources = [greedy["S"][number][0].split() for number in greedy["S"]]
     targets = [greedy["H"][number][0].split("\t")[1].split() for number in greedy["S"]]
@@ -317,15 +316,23 @@ def test_ctranslate2_translates_with_a_folded_model(fold, prepared, tmp_path, op
         assert [p / math.log(2) for p in scores.log_probs] == pytest.approx(expected, abs=2e-4)
 
 
-def test_ctranslate2_refuses_residual_scores_by_the_name_of_the_model(trained, prepared, tmp_path):
-    """CTranslate2 782."""
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [(), USER_DIR, ("--unsafe_deserialization",)], ids=str)
+def test_ctranslate2_converts_a_folded_model_by_itself(fold, prepared, tmp_path, options):
+    """In a process that has not imported the plugin."""
     pytest.importorskip("ctranslate2", reason="not the extra converters")
-    files = ["--model_path", trained / "checkpoint_last.pt", "--data_dir", prepared / "data-bin"]
-    result = convert(*files, "--output_dir", tmp_path / "converted", *USER_DIR)
-    assert "Model 'realformer' used by architecture 'realformer_tiny' is not supported" in (
-        result.stderr
-    )
-    assert result.returncode == 1 and not (tmp_path / "converted").exists()
+    line = ["--model_path", fold("none")[1], "--data_dir", prepared / "data-bin", *options]
+    module = [sys.executable, "-m", "ctranslate2.converters.fairseq"]
+    run(*module, *line, "--output_dir", tmp_path / "converted")
+    assert (tmp_path / "converted/model.bin").stat().st_size > 50_000
+
+
+def test_ctranslate2_refuses_residual_scores_by_the_name_of_the_model(trained, convert, tmp_path):
+    """CTranslate2 782."""
+    words = "Model 'realformer' used by architecture 'realformer_tiny' is not supported"
+    with pytest.raises(ValueError, match=words):
+        convert(trained / "checkpoint_last.pt")
+    assert not (tmp_path / "converted").exists()
 
 
 def test_a_checkpoint_without_omega_is_named(trained, tmp_path):

@@ -6,7 +6,8 @@ import logging
 import numpy as np
 import pytest
 import torch
-from conftest import PROJECT, fails
+from commands import error_of
+from conftest import PROJECT
 from google_checkpoints import CONFIG, VOCABULARY, random_weights, write_example, write_release
 
 from realformer_fairseq import RealFormerMaskedLM
@@ -245,8 +246,8 @@ def test_the_folder_takes_text_from_anywhere(release, tmp_path, monkeypatch):
     )
 
 
-def test_the_script_ends_in_one_line(release, tmp_path):
+def test_what_is_missing_is_named_in_one_line(release, tmp_path):
     options = ["--config", release / "bert_config.json", "--vocab", release / "vocab.txt"]
-    script = PROJECT / "scripts/import_google_bert.sh"
-    line = fails(script, "--checkpoint", "/no/such", *options, "--output", tmp_path / "out")
-    assert line == "import_google_bert.sh: --checkpoint: no such file: '/no/such.index'"
+    options += ["--checkpoint", "/no/such", "--output", tmp_path / "out"]
+    error = error_of(google_import, *options)
+    assert error == "import_google_bert.sh: --checkpoint: no such file: '/no/such.index'"

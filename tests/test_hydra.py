@@ -4,11 +4,13 @@ import argparse
 
 import pytest
 import torch
-from conftest import PROJECT, run
+from conftest import PROJECT, TRAINING, run
+from fairseq import options
+from fairseq.dataclass import utils
 from fairseq.dataclass.initialize import add_defaults, hydra_init
 from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY, build_model
-from fairseq_mains import configuration, generate
-from hydra import compose, initialize_config_dir
+from fairseq_mains import COMMON, configuration, generate, words
+from hydra import compose, experimental, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 from models import TASK, arguments, batch, logits, with_trained_omega
 from omegaconf import OmegaConf
@@ -30,7 +32,7 @@ LIKE_TRAINED = """
 
 
 def test_the_training_is_that_of_the_same_flags(trained, prepared, tmp_path):
-    """Into a folder whose name has a space, with paths relative to the project.
+    """By our trainer, into a folder whose name has a space, with paths relative to the project.
 
     The checkpoint also translates the same, and the configuration is kept beside it.
     """
@@ -41,6 +43,7 @@ def test_the_training_is_that_of_the_same_flags(trained, prepared, tmp_path):
     run(*command, *LIKE_TRAINED, cwd=PROJECT)
     assert sorted(PROJECT.iterdir()) == before
     assert_same_training(folder, trained)
+    assert (folder / ".training.lock").exists()  # which only our trainer makes
     one, other = (generate(data, path / "checkpoint_last.pt") for path in (folder, trained))
     assert len(one["H"]) == 20 and one == other
     kept = OmegaConf.load(folder / ".hydra/config.yaml")
@@ -162,3 +165,25 @@ def test_a_row_of_table_7_is_that_of_the_script_in_every_default(pair, row):
 def test_the_number_of_updates_is_asked_for():
     with pytest.raises(ValidationError, match="'the updates of 50 epochs'.*[^$]*total_num_update"):
         composed("wmt14_en_fr_60_12")
+
+
+def configured(parser, *arguments):
+    args = options.parse_args_and_arch(parser, words(*arguments))
+    return utils.convert_namespace_to_omegaconf(args)
+
+
+@pytest.mark.parametrize(
+    "parser, line",
+    [
+        (options.get_training_parser, [*TRAINING, "--save-dir", "a'b\"c, {d}=[e]: 50%"]),
+        (options.get_training_parser, [*TRAINING, "--arch", "transformer", "--optimizer", "radam"]),
+        (options.get_generation_parser, ["--log-file", "null", "--model-overrides", "{'a': 'b'}"]),
+    ],
+)
+def test_what_the_tests_keep_of_hydra_changes_no_configuration(parser, line, monkeypatch):
+    """hydra_composition.py: equal in all values, types and their order."""
+    assert utils.compose is not experimental.compose
+    kept = configured(parser(), "data", *COMMON, *line)
+    monkeypatch.setattr(utils, "compose", experimental.compose)
+    expected = configured(parser(), "data", *COMMON, *line)
+    assert OmegaConf.to_yaml(kept) == OmegaConf.to_yaml(expected)

@@ -2,7 +2,6 @@
 
 import pytest
 from commands import error_of
-from conftest import PROJECT, run
 
 from realformer_checkpoints import learning_curve
 from realformer_checkpoints.training_log import log_lines, read_curves, read_speeds
@@ -49,12 +48,11 @@ def test_a_very_long_line_is_left_out(tmp_path):
 
 
 def test_picture(tmp_path):
-    script = PROJECT / "scripts/plot_learning_curve.sh"
     (tmp_path / "my run.log").write_text(LOG)
     picture, pictures = tmp_path / "curve.png", []
     for options in ([], ["--quantity", "gradient-norm"]):
         options = [*options, "--title", "T", "--output", picture]
-        run(script, "--logs", tmp_path / "my run.log", *options)
+        assert error_of(learning_curve, "--logs", tmp_path / "my run.log", *options) is None
         pictures.append(picture.read_bytes())
         assert pictures[-1].startswith(b"\x89PNG")
     assert pictures[0] != pictures[1]

@@ -3,6 +3,7 @@
 import argparse
 import json
 import re
+import shlex
 import struct
 
 import language_models
@@ -10,12 +11,13 @@ import pytest
 import torch
 import yaml
 from checkpoint_files import fairseq_state
-from commands import error_of
-from conftest import PROJECT, run
+from commands import error_of, outcome
+from conftest import PROJECT
 from models import arguments, build
 
 from realformer_checkpoints.model_card import __main__ as model_card
 from realformer_checkpoints.model_card.file_facts import counts
+from realformer_fairseq.inference import translation
 
 SIGNATURE = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0"
 SCORES = {"lang": "fr", "lines": 3628, "sacreBLEU": {"score": 34.688, "signature": SIGNATURE}}
@@ -62,16 +64,15 @@ def state_of(arch="realformer_tiny", **options):
     return state
 
 
-def test_a_trained_model_on_the_command_line(trained, prepared, tmp_path):
+def test_a_trained_model_on_the_command_line(trained, prepared, tmp_path, monkeypatch):
     (tmp_path / "scores.json").write_text(json.dumps(SCORES))
     (tmp_path / "data-bin").symlink_to(prepared / "data-bin")
     (tmp_path / "-my model.pt").symlink_to(trained / "checkpoint_last.pt")
     files = ["--checkpoint", tmp_path / "-my model.pt", "--data", tmp_path / "data-bin"]
     files += ["--log", trained / "train.log", "--scores", tmp_path / "scores.json"]
     output = tmp_path / "my card.md"
-    script = PROJECT / "scripts/model_card.sh"
-    result = run(script, *files, "--licence", "mit", "--output", output, timeout=120)
-    assert result.stdout == result.stderr == ""
+    files += ["--licence", "mit", "--output", output]
+    assert outcome(model_card, *files) == (None, b"", "")
     card = output.read_text()
     head = {"language": ["en", "fr"], "license": "mit", "library_name": "fairseq"}
     assert head.items() <= front_matter(card).items()
@@ -101,9 +102,12 @@ def test_a_trained_model_on_the_command_line(trained, prepared, tmp_path):
         assert str(path) not in card
     translate, generate = re.findall(r"```bash\n(.*?)```", card, re.S)
     assert "--user-dir realformer_fairseq" in generate and "'./-my model.pt'" in generate
-    line = translate.strip().replace("scripts/", f"'{PROJECT}'/scripts/")
-    translation = run("bash", "-c", f"{line} --beam 2 -- --cpu", cwd=tmp_path, timeout=120)
-    assert translation.stdout.count("\n") == 1
+    _, text, pipe, script, *words = shlex.split(translate.replace("\\\n", ""))
+    assert (pipe, script) == ("|", "scripts/translate.sh")
+    monkeypatch.chdir(tmp_path)
+    search = ["--beam", 2, "--", "--cpu", "--max-len-b", 8]
+    error, out, _ = outcome(translation, *words, *search, text=text.encode())
+    assert (error, out.count(b"\n")) == (None, 1)
 
 
 @pytest.mark.parametrize(

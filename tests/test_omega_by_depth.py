@@ -2,7 +2,6 @@
 
 import torch
 from commands import error_of
-from conftest import PROJECT, run
 
 from realformer_checkpoints import omega_by_depth
 from realformer_checkpoints.omega_by_depth import of_stack, read_omegas
@@ -54,18 +53,18 @@ def test_a_masked_language_model_has_one_stack(tmp_path):
 
 
 def test_command_line(tmp_path):
-    script = PROJECT / "scripts/plot_omega.sh"
     log, picture = tmp_path / "my admin.log", tmp_path / "omega.png"
+    output = [log, "--title", "T", "--output", picture]
     log.write_text(LOG)
     both = ["encoder.layers.0.self_attn", "encoder.layers.0.ffn", "decoder.layers.0.ffn"]
     checkpoint(tmp_path / "c.pt", both)
-    run(script, "--run", tmp_path / "c.pt", log, "--title", "T", "--output", picture)
+    assert error_of(omega_by_depth, "--run", tmp_path / "c.pt", *output) is None
     assert picture.read_bytes().startswith(b"\x89PNG")
     picture.unlink()
     checkpoint(tmp_path / "plain.pt", [])
-    result = run(script, "--run", tmp_path / "plain.pt", log, "--output", picture, check=False)
-    assert result.returncode == 1 and not picture.exists()
-    assert result.stderr == f"plot_omega.sh: --run {tmp_path}/plain.pt: there is no omega in it\n"
+    error = error_of(omega_by_depth, "--run", tmp_path / "plain.pt", *output)
+    assert error == f"plot_omega.sh: --run {tmp_path}/plain.pt: there is no omega in it"
+    assert not picture.exists()
 
 
 def test_a_log_of_another_kind_is_named(tmp_path):

@@ -82,21 +82,28 @@ def whole(trained, tmp_path_factory):
     return randomize(trained / "checkpoint_last.pt", path)
 
 
+# What a card has of each of them.
+FACTS = ("| architecture |", "| layers |", "| embeddings |", "| parameters |")
+
+
 def results(checkpoint, prepared, tmp_path):
     """What each command makes of a checkpoint, errors included."""
-    data, output = prepared / "data-bin", tmp_path / "output"
+    data, output, average = prepared / "data-bin", tmp_path / "output", tmp_path / "new.pt"
     one = ["--checkpoint", checkpoint]
-    yield outcome(translation, *one, "--data", data, "--beam", 2, "--", "--cpu", text=TEXT)[:2]
-    sentence = ["--sentence", 1, "--cpu", "--gen-subset", "test"]
-    yield outcome(attention_analysis, *one, "--data", data, "--out", output, *sentence)[:1]
-    yield outcome(model_card, *one)[:1]
-    yield outcome(averaging, "--inputs", checkpoint, "--output", tmp_path / "new.pt")[:1]
+    search = ["--data", data, "--beam", 2, "--", "--cpu", "--max-len-a", 0, "--max-len-b", 8]
+    yield outcome(translation, *one, *search, text=TEXT)[:2]
+    table = ["--data", data, "--out", output, "--no-pictures", "--cpu", "--gen-subset", "test"]
+    yield outcome(attention_analysis, *one, *table)[0], (output / "attention.csv").read_text()
+    error, card, _ = outcome(model_card, *one)
+    yield error, [line for line in card.decode().splitlines() if line.startswith(FACTS)]
+    error = outcome(averaging, "--inputs", checkpoint, "--output", average)[0]
+    yield error, {name: w.tolist() for name, w in torch.load(average)["model"].items()}
 
 
 def answers(path, prepared, tmp_path):
     """What our commands, Python and fairseq's command make of a checkpoint."""
-    words = TEXT.decode().splitlines()
-    translated = from_pretrained(path.parent, prepared, path.name).translate(words, beam=2)
+    words, limit = TEXT.decode().splitlines(), dict(max_len_a=0, max_len_b=8)
+    translated = from_pretrained(path.parent, prepared, path.name).translate(words, 2, **limit)
     generated = generate(prepared / "data-bin", path)
     return [*results(path, prepared, tmp_path), translated, generated]
 
@@ -104,7 +111,7 @@ def answers(path, prepared, tmp_path):
 @pytest.fixture(scope="module")
 def expected(whole, prepared, tmp_path_factory):
     found = answers(whole, prepared, tmp_path_factory.mktemp("expected"))
-    assert all(error is None for error, *_ in found[:4])
+    assert all(error is None for error, *_ in found[:4]) and len(found[2][1]) == 4
     return found
 
 

@@ -5,7 +5,7 @@ import signal
 import pytest
 import torch
 from conftest import TRAINING
-from fairseq_mains import COMMON, log_of_training
+from fairseq_mains import log_of_training
 from ranks import of_ranks, train_each
 from training_results import losses
 
@@ -80,14 +80,6 @@ def test_two_processes_stop_together_go_on_and_end_like_one(prepared, train_two,
 
     log_of_training(prepared / "data-bin", tmp_path / "single", *OPTIONS, *["--update-freq", 2])
     assert_same_models(tmp_path / "checkpoints", tmp_path / "single")
-
-
-def test_four_processes_end_like_one(prepared, tmp_path):
-    line = [prepared / "data-bin", *COMMON, *TRAINING, *OPTIONS, "--max-update", 2, "--save-dir"]
-    lines = [[*line, tmp_path / "four", *own] for own in of_ranks(4)]
-    lines.append([*line, tmp_path / "one", "--update-freq", 4])
-    assert train_each(lines, [tmp_path / f"log{number}" for number in range(5)]) == [0] * 5
-    assert_same_models(tmp_path / "four", tmp_path / "one")
 
 
 @pytest.mark.parametrize(

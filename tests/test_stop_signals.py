@@ -10,7 +10,7 @@ import types
 
 import pytest
 import torch
-from conftest import PROJECT, TRAINING, run
+from conftest import PROJECT, TRAINING
 from fairseq import checkpoint_utils
 from fairseq.data.iterators import BufferedIterator
 from fairseq.distributed import utils as distributed_utils
@@ -24,64 +24,6 @@ from realformer_fairseq.training import admin_profile, data_loading, stop_signal
 from realformer_fairseq.training import trainer as trainer_module
 from realformer_fairseq.training.stop_signals import SignalWatch
 from realformer_fairseq.training.trainer import STEPS_WITHOUT_SUMS, RealFormerTrainer
-
-# A --user-dir that sends the signal in the middle of an update.
-SENDER = """
-import os
-import signal
-import realformer_fairseq
-from fairseq.trainer import Trainer
-
-train_step = Trainer.train_step
-
-def step_with_signal(self, *args, **kwargs):
-    if self.get_num_updates() + 1 == int(os.environ["STOP_AT"]):
-        os.kill(os.getpid(), signal.SIGTERM)
-    return train_step(self, *args, **kwargs)
-
-Trainer.train_step = step_with_signal
-"""
-
-
-@pytest.fixture
-def train_until(prepared, tmp_path):
-    """fairseq-train up to 20 updates that gets SIGTERM in update ``stop_at``."""
-    (tmp_path / "sender").mkdir()
-    (tmp_path / "sender/__init__.py").write_text(SENDER)
-
-    def train(stop_at):
-        line = ["fairseq-train", prepared / "data-bin", "--user-dir", tmp_path / "sender"]
-        line += [*TRAINING, "--save-dir", tmp_path / "checkpoints", "--max-update", 20]
-        line += ["--no-epoch-checkpoints", "--disable-validation"]
-        environment = {**os.environ, "PYTHONPATH": str(PROJECT), "STOP_AT": str(stop_at)}
-        return run(*line, env=environment, check=False)
-
-    return train
-
-
-def test_stopped_and_resumed_equals_uninterrupted(trained, train_until, prepared, tmp_path):
-    """From update 10, since the last checkpoint is half a file; stopped at 19, in epoch 2."""
-    folder = tmp_path / "checkpoints"
-    folder.mkdir()
-    shutil.copy(trained / "checkpoint_1_10.pt", folder)
-    whole = (folder / "checkpoint_1_10.pt").read_bytes()
-    (folder / "checkpoint_last.pt").write_bytes(whole[: len(whole) // 2])
-    (folder / "checkpoint_2_18.pt.tmp").write_bytes(whole[:100])
-
-    stopped = train_until(19)
-    log = stopped.stdout + stopped.stderr
-    assert stopped.returncode == 128 + signal.SIGTERM, log[-2000:]
-    (line,) = [line for line in log.splitlines() if "going on from" in line]
-    assert "checkpoint_last.pt" in line and "truncated" in line and "checkpoint_1_10.pt" in line
-    assert (min(losses(log)), max(losses(log))) == (11, 18)  # the 19th is saved before it is logged
-    assert "SIGTERM: saved after 19 updates" in log
-    assert not list(folder.glob("*.tmp"))
-
-    options = ["--max-update", 20, "--no-epoch-checkpoints"]
-    assert list(losses(log_of_training(prepared / "data-bin", folder, *options))) == [20]
-    assert_same_training(trained, folder)
-    state = torch.load(folder / "checkpoint_last.pt", weights_only=True)
-    assert state["extra_state"]["train_iterator"]["epoch"] == 2
 
 
 @pytest.fixture
@@ -253,6 +195,34 @@ def signals_in(monkeypatch):
         monkeypatch.setattr(owner, name, send_and_call)
 
     return signals_in
+
+
+def test_stopped_and_resumed_equals_uninterrupted(
+    trained, training, signals_in, prepared, tmp_path
+):
+    """From update 10, since the last checkpoint is half a file; stopped at 19, in epoch 2."""
+    folder = tmp_path / "checkpoints"
+    folder.mkdir()
+    shutil.copy(trained / "checkpoint_1_10.pt", folder)
+    whole = (folder / "checkpoint_1_10.pt").read_bytes()
+    (folder / "checkpoint_last.pt").write_bytes(whole[: len(whole) // 2])
+    (folder / "checkpoint_2_18.pt.tmp").write_bytes(whole[:100])
+
+    signals_in(Trainer, "train_step", TERM, time=9)
+    options = ["--disable-validation", "--save-interval-updates", 0, "--max-update", 20]
+    code, log, updates = training(*options)
+    assert (code, updates) == (128 + TERM, 19), log[-2000:]
+    (line,) = [line for line in log.splitlines() if "going on from" in line]
+    assert "checkpoint_last.pt" in line and "truncated" in line and "checkpoint_1_10.pt" in line
+    assert (min(losses(log)), max(losses(log))) == (11, 18)  # the 19th is saved before it is logged
+    assert "SIGTERM: saved after 19 updates" in log
+    assert not list(folder.glob("*.tmp"))
+
+    options = ["--max-update", 20, "--no-epoch-checkpoints"]
+    assert list(losses(log_of_training(prepared / "data-bin", folder, *options))) == [20]
+    assert_same_training(trained, folder)
+    state = torch.load(folder / "checkpoint_last.pt", weights_only=True)
+    assert state["extra_state"]["train_iterator"]["epoch"] == 2
 
 
 USR1, TERM = signal.SIGUSR1, signal.SIGTERM

@@ -14,6 +14,7 @@ import pytest
 import torch
 from conftest import PROJECT, TRAINING, fails, run, wait_for
 from recipe_scripts import ROWS, SCRIPTS, command
+from torch.distributed.elastic.multiprocessing.api import SignalException
 from training_results import losses
 
 from realformer_fairseq.training.plan import checkpoints_kept, plan, updates_an_epoch
@@ -313,40 +314,35 @@ def test_a_signal_before_the_training_ends_the_script_with_1(prepared, tmp_path)
     assert not (tmp_path / "new").exists()
 
 
-TORCHRUN = """
-import os, signal, sys
-from torch.distributed import run
-from torch.distributed.elastic.multiprocessing.api import SignalException
-import torchrun_launcher
-
-def main(arguments):
-    if os.environ["SAVES"] == "yes":
-        open(os.path.join(sys.argv[-1], "checkpoint_last.pt"), "w").close()
-    raise SignalException("stopped", signal.Signals(int(os.environ["NUMBER"])))
-
-run.main = main
-torchrun_launcher.run_main(torchrun_launcher.main)
-"""
-
-
 @pytest.mark.parametrize(
     "number, saves, code",
     [
-        (signal.SIGUSR1, "yes", 138),
-        (signal.SIGUSR1, "no", 1),
-        (signal.SIGTERM, "no", 1),
-        (signal.SIGINT, "no", 130),
+        (signal.SIGUSR1, True, 138),
+        (signal.SIGUSR1, False, 1),
+        (signal.SIGTERM, False, 1),
+        (signal.SIGINT, False, 130),
     ],
 )
-def test_the_launcher_ends_with_1_where_nothing_was_saved(tmp_path, number, saves, code):
-    (tmp_path / "launch.py").write_text(TORCHRUN)
-    environment = {**os.environ, "SAVES": saves, "NUMBER": str(int(number))}
-    environment["PYTHONPATH"] = os.pathsep.join([str(PROJECT), str(PROJECT / "scripts/lib")])
-    arguments = ["--standalone", "fairseq-train", "data", "--save-dir", tmp_path]
-    command = [sys.executable, tmp_path / "launch.py", *arguments]
-    result = run(*command, env=environment, check=False)
-    assert result.returncode == code
-    assert ("ended before a checkpoint could be saved" in result.stderr) == (code == 1)
+def test_the_launcher_ends_with_1_where_nothing_was_saved(
+    tmp_path, monkeypatch, number, saves, code
+):
+    monkeypatch.syspath_prepend(PROJECT / "scripts/lib")
+    import torchrun_launcher
+
+    def stop(arguments):
+        if saves:
+            (tmp_path / "checkpoint_last.pt").touch()
+        raise SignalException("stopped", number)
+
+    monkeypatch.setattr("torch.distributed.run.main", stop)
+    for name in ("TORCHELASTIC_SIGNALS_TO_HANDLE", "TORCH_ELASTIC_SHUTDOWN_TIMEOUT"):
+        monkeypatch.setenv(name, "")  # it sets them, and monkeypatch what they were
+    words = ["--standalone", "fairseq-train", "data", "--save-dir", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", ["launcher", *words])
+    with pytest.raises(SystemExit) as ended:
+        torchrun_launcher.run_main(torchrun_launcher.main)
+    said = f"launcher: {number.name}: ended before a checkpoint could be saved"  # with code 1
+    assert ended.value.code == (said if code == 1 else code)
 
 
 SRUN = """#!/bin/sh

@@ -10,7 +10,7 @@ import sys
 import pytest
 import torch
 from commands import error_of
-from conftest import PROJECT, fails
+from conftest import PROJECT
 from torch import nn
 
 from realformer_fairseq.inference import fairseq_interactive, translation
@@ -127,7 +127,7 @@ def test_dry_run_prints_the_command_and_looks_at_no_file(translate, searches):
     assert error_of(translation, *nowhere) is None
 
 
-def test_int8_leaves_no_other_linear_layer(translate, monkeypatch):
+def test_int8_leaves_no_other_linear_layer_and_no_log(translate, monkeypatch, tmp_path):
     layers = []
     generate = TranslationHub.generate
 
@@ -138,7 +138,7 @@ def test_int8_leaves_no_other_linear_layer(translate, monkeypatch):
     monkeypatch.setattr(TranslationHub, "generate", count)
     for options in (["--int8"], []):
         assert len(translate("one\n\nthree\n", *options, *SHORT).splitlines()) == 3
-    assert layers[0] == 0 < layers[1]
+    assert layers[0] == 0 < layers[1] and not list(tmp_path.iterdir())
 
 
 def test_a_model_of_another_plugin_is_named(translate, trained, tmp_path):
@@ -165,7 +165,6 @@ def out_of_memory(*_, **__):
 def test_what_fairseq_fails_with_is_named_and_its_traceback_kept(
     translate, options, reason, trained, tmp_path, monkeypatch
 ):
-    assert len(translate("a\n", *SHORT).splitlines()) == 1 and not list(tmp_path.iterdir())
     (tmp_path / "out").write_text("before")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(TranslationHub, "generate", out_of_memory)
@@ -251,8 +250,13 @@ def trained_with(trained, prepared, tmp_path):
     return options
 
 
-@pytest.mark.parametrize("stored", ["fr", "fr_FR", "FR", "fra", "fr_XX"])
-@pytest.mark.parametrize("given", [None, "fr", "fra_Latn"])
+@pytest.mark.parametrize(
+    "stored, given",
+    [
+        *((stored, None) for stored in ("fr", "fr_FR", "FR", "fra", "fr_XX")),
+        *(("fr_XX", given) for given in ("fr", "fra_Latn")),
+    ],
+)
 def test_languages_are_those_of_the_checkpoint(translate, trained_with, searches, stored, given):
     """Its own dictionaries, however the user spells the languages, and the rules of French."""
     files = trained_with(source_lang="en", target_lang=stored)
@@ -279,16 +283,14 @@ def test_languages_that_are_not_known(translate, trained_with, searches, stored,
         assert translate("a\n", *files, "--target-lang", "fr") == "a\n"
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["\u202eWho is\u200e there?\u202c\n", "\u2068Who\u2069 i\u200cs there\ufe0f?\U000e0001\n"],
-)
 @pytest.mark.parametrize("options", [[], ["--moses"]])
-def test_what_shows_nothing_changes_no_translation(translate, searches, text, options):
-    assert translate(text, *options) == "Who is there ?\n"
-    assert translate("Who\u200b is there?\n", *options) == "Who is there ?\n"
-    assert translate("E\u0301\n", *options) == translate("\u00c9\n", *options)
-    assert searches[0] == searches[1] and searches[-2] == searches[-1]
+def test_what_shows_nothing_changes_no_translation(translate, searches, options):
+    lines = ["\u202eWho is\u200e there?\u202c", "\u2068Who\u2069 i\u200cs there\ufe0f?\U000e0001"]
+    lines += ["Who\u200b is there?", "E\u0301", "\u00c9"]
+    *three, one, other = translate("\n".join(lines), *options).splitlines()
+    assert three == ["Who is there ?"] * 3 and one == other
+    ((first, second, third, one, other),) = searches
+    assert first == second == third and one == other
 
 
 def test_codes_of_another_model_are_said(translate, prepared, searches, tmp_path):
@@ -324,8 +326,14 @@ def test_text_that_is_not_utf8_is_named(translate, tmp_path):
         assert f"{name}, line 2: not UTF-8" in translate(b"good\ncaf\xe9\n", *options)
 
 
-def test_needed_options_are_named_by_the_script():
-    assert "--checkpoint" in fails(SCRIPT, "--data", "d")
+def test_needed_options_are_named():
+    assert "--checkpoint" in error_of(translation, "--data", "d")
+
+
+def test_standard_input_that_is_closed(translate, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    error = error_of(translation, *translate.files, "--interactive")
+    assert error == "translate.sh: standard input is closed"
 
 
 @pytest.mark.parametrize(
