@@ -144,6 +144,7 @@ def draw(layers: Sequence[Layer], output: Path) -> None:
     left.set(xlabel="encoder layer", ylabel="mean cosine of two tokens of a sentence")
     right.set(xlabel="encoder layer", ylabel="gradient norm of q_proj", yscale="log")
     left.legend(fontsize=7)
+    figure.tight_layout()
     save(figure, output)
 
 
