@@ -288,6 +288,7 @@ def test_a_rate_that_diverges_is_not_chosen(tmp_path):
         (corpus / file).touch()
     environment = stand_in_environment(tmp_path / "environment", training=STAND_IN)
     line = [RESULTS / "depth/run.sh", "--corpus", corpus, "--out", out, "--no-translation"]
+    line += ["--lr", "1e-3 2e-3 4e-3"]
     result = run(*line, "--seeds", 7, "admin-sum", "admin-mean", env=environment, check=False)
     assert result.returncode == 1 and "admin-sum, seed 7: exit code 1" in result.stderr
     assert "--lr 2e-3 " in (out / "admin-mean-7.log").read_text()

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Does residual attention help a very deep translation model? Trains narrow models of 60 encoder
-# and 12 decoder layers with and without it, on real text and the same batches, and scores each on the
-# test set. On a CPU.
+# Does residual attention help a very deep translation model? Trains narrow models of 60 encoder and
+# 12 decoder layers, or others, with and without it, on real text and the same batches, and scores
+# each on the test set; and says which of them read their source. On a CPU.
 #
 #   results/depth/run.sh --corpus DIR [--out DIR] [options] [NAME...]
 #
@@ -11,7 +11,7 @@
 #   --seeds LIST   one training each               (default: "1 2")
 #   --updates N    length of a training            (default: 5000, three epochs)
 #   --lr LIST      peak learning rate; of several, each model takes the one that is best in a
-#                  training of a tenth of the length (default: "1e-3 2e-3 4e-3")
+#                  training of a tenth of the length (default: 5e-4; the README says why one)
 #   --dropout X    of sub-layers and embeddings    (default: 0.1; of attention and activations none)
 #   --jobs N       trainings at a time, a thread each (default: the number of cores)
 #   --no-translation   train and validate only
@@ -25,9 +25,10 @@
 #   none                       ours, Post-LN
 #
 # What is done is not done again; what was interrupted goes on, but short trainings start anew. A
-# training takes about 75 minutes on one core, and the short ones 8. At the end there are curves.csv,
-# rates.csv, table.md and loss.png of all that is there so far, and the scores of each seed, in
-# scores-NAME-SEED.json with the comparisons with NAME (none, admin, mean, admin-mean); also
+# training takes about 90 minutes on one core, and a short one 8. At the end there are curves.csv,
+# table.md and loss.png of all that is there so far, with several rates also rates.csv, and the
+# scores of each seed, in scores-NAME-SEED.json with the comparisons with NAME (none, admin, mean,
+# admin-mean); of all that are trained also source_use.csv, layers.csv and layers.png, and
 # omega_by_depth.png.
 #
 # Example
@@ -40,8 +41,18 @@ source "$(dirname "${BASH_SOURCE[0]}")/../translation_experiment.sh"
 
 ALL=(admin admin-mean admin-sum admin-cross fairseq-pre-ln deepnorm admin-analytic none)
 OUT="$PROJECT/data/depth" WIDTH=64 LAYERS=60-12
-UPDATES=5000 WARMUP=500 INTERVAL=250 LR="1e-3 2e-3 4e-3"
+UPDATES=5000 WARMUP=500 INTERVAL=250 LR=5e-4
 run_experiment "$@"
+
+trained=()
+for name in "${ALL[@]}"; do
+  for seed in "${SEEDS[@]}"; do
+    [[ ! -e "$OUT/$name-$seed.trained" || ! -f "$OUT/$name-$seed/checkpoint_last.pt" ]] ||
+      trained+=("$name-$seed=$OUT/$name-$seed/checkpoint_last.pt")
+  done
+done
+[[ ${#trained[@]} -eq 0 ]] || python3 -m results.depth.source_use --data "$CORPUS/data-bin" \
+  --out "$OUT" "${trained[@]}"
 
 runs=()
 for name in "${ALL[@]}"; do
@@ -50,5 +61,5 @@ for name in "${ALL[@]}"; do
     runs+=(--run "$checkpoint" "$OUT/$name-${SEEDS[0]}.log")
 done
 [[ ${#runs[@]} -eq 0 ]] || "$PROJECT/scripts/plot_omega.sh" "${runs[@]}" \
-  --title "omega by depth, 60-12 layers" --output "$OUT/omega_by_depth.png"
+  --title "omega by depth, $LAYERS layers" --output "$OUT/omega_by_depth.png"
 exit "$FAILED"
