@@ -152,6 +152,7 @@ def attention_table(folder):
     [
         ("residual-attention", losses_table, True),
         ("residual-attention/lr-2e-3", losses_table, True),
+        ("depth", losses_table, True),
         ("masked-lm", accuracies_table, True),
         ("attention", attention_table, True),
         ("attention/seed-2", attention_table, False),
