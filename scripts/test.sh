@@ -3,7 +3,7 @@
 #
 #   scripts/test.sh [pytest's options]
 #
-# Takes between 4 and 5 minutes on 2 quiet cores. Tests marked slow are left out; `-m slow` runs those.
+# Takes 4 to 5 minutes on 2 quiet cores. Tests marked slow are left out; `-m slow` runs those.
 #
 # Environment variables
 #
