@@ -53,8 +53,11 @@ def mask_on_cpu(model, monkeypatch):
 def queries_in_float32(model, monkeypatch):
     """A product of two types."""
     own = residual_attention.chained_scores
-    patched = lambda q, *args: own(q.float(), *args)  # noqa: E731
-    monkeypatch.setattr(residual_attention, "chained_scores", patched)
+
+    def chained_scores(q, *args):
+        return own(q.float(), *args)
+
+    monkeypatch.setattr(residual_attention, "chained_scores", chained_scores)
 
 
 def omega_in_float32(model, monkeypatch):

@@ -44,14 +44,13 @@ OUT="$PROJECT/data/depth" WIDTH=64 LAYERS=60-12
 UPDATES=5000 WARMUP=500 INTERVAL=250 LR=5e-4
 run_experiment "$@"
 
-trained=()
-for name in "${ALL[@]}"; do
-  for seed in "${SEEDS[@]}"; do
-    [[ ! -e "$OUT/$name-$seed.trained" || ! -f "$OUT/$name-$seed/checkpoint_last.pt" ]] ||
-      trained+=("$name-$seed=$OUT/$name-$seed/checkpoint_last.pt")
-  done
+trained=() news=""
+for run in "$OUT"/*.trained; do
+  [[ -f "${run%.trained}/checkpoint_last.pt" ]] || continue
+  trained+=("$(basename "${run%.trained}")=${run%.trained}/checkpoint_last.pt")
+  [[ ! "$run" -nt "$OUT/source_use.csv" ]] || news=yes
 done
-[[ ${#trained[@]} -eq 0 ]] || python3 -m results.depth.source_use --data "$CORPUS/data-bin" \
+[[ -z "$news" ]] || python3 -m results.depth.source_use --data "$CORPUS/data-bin" \
   --out "$OUT" "${trained[@]}"
 
 runs=()
